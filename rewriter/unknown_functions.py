@@ -14,8 +14,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kinst.targets.debuginfo.byte_search import places_of
 from kinst.targets.debuginfo.debugfile import find_debug
+from kinst.targets.debuginfo.dwarf.byte_search import places_of
 from kinst.targets.elf.symbols import SHN_UNDEF, STT_FUNC, STT_GNU_IFUNC, Symbols
 from kinst.targets.errors import ImageError, KinstError, ProbeError, ProbeNameError
 from kinst.targets.image import Image, glance

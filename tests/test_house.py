@@ -3,6 +3,7 @@
 import ast
 import re
 import tomllib
+from collections import Counter
 from pathlib import Path
 
 from kinst.targets.arch.registry import NAMES
@@ -64,6 +65,17 @@ def test_files_keep_to_one_reason_to_change() -> None:
     }
 
     assert long == {}
+
+
+def test_folders_can_be_taken_in_at_a_glance() -> None:
+    """A folder of the product with more than 25 modules is a house without rooms."""
+    modules = Counter(
+        str(path.parent.relative_to(ROOT))
+        for tree in TREES
+        for path in (ROOT / tree).rglob("*.py")
+        if path.name != "__init__.py"
+    )
+    assert {folder: count for folder, count in modules.items() if count > 25} == {}
 
 
 def test_machines_are_named_in_their_records_only() -> None:

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kinst.targets.c_types import ImageTypes
-from kinst.targets.debuginfo.debug_sections import DebugSections
 from kinst.targets.debuginfo.debugfile import find_debug
+from kinst.targets.debuginfo.dwarf.sections import DebugSections
 from kinst.targets.debuginfo.inlined import InlineFunction, Matching
 from kinst.targets.image import Image
 from kinst.targets.manifest.inlined_names import InlinedName

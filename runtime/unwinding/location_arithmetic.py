@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 
 from kinst.runtime.trap.faults import Fault, FaultKind
 from kinst.runtime.unwinding.location_operations import OPTIMISED_OUT
-from kinst.targets.debuginfo.unit_terms import BaseType
+from kinst.targets.debuginfo.dwarf.unit_terms import BaseType
 
 _MASK: Final = (1 << 64) - 1
 _COMPARISONS: Final = range(0x29, 0x2F)

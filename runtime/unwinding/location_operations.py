@@ -7,7 +7,7 @@ expressions of inlined calls do.
 
 from typing import Final, NamedTuple, Protocol
 
-from kinst.targets.debuginfo.unit_terms import BaseType
+from kinst.targets.debuginfo.dwarf.unit_terms import BaseType
 from kinst.targets.errors import ImageError
 from kinst.targets.leb128 import leb, signed_leb
 
@@ -62,7 +62,7 @@ _PLAIN: Final = frozenset(
 
 
 class Terms(Protocol):
-    """What an expression needs from its unit (`kinst.targets.debuginfo.unit_terms`). The methods raise ImageError."""
+    """What an expression needs from its unit (`kinst.targets.debuginfo.dwarf.unit_terms`). All raise ImageError."""
 
     @property
     def unit(self) -> int:

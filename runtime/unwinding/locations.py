@@ -64,7 +64,7 @@ from kinst.runtime.unwinding.location_operations import (
     decoded,
     integer,
 )
-from kinst.targets.debuginfo.unit_terms import BaseType
+from kinst.targets.debuginfo.dwarf.unit_terms import BaseType
 
 _WORD: Final = 8
 _MASK: Final = (1 << 64) - 1

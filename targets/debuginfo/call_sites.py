@@ -9,18 +9,18 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from kinst.targets.debuginfo.abbreviations import Plan
-from kinst.targets.debuginfo.debug_sections import DebugSections
-from kinst.targets.debuginfo.dwarf_scan import every, within
-from kinst.targets.debuginfo.forms import DAMAGE
+from kinst.targets.debuginfo.dwarf.abbreviations import Plan
+from kinst.targets.debuginfo.dwarf.forms import DAMAGE
+from kinst.targets.debuginfo.dwarf.location_lists import Place, places_of
+from kinst.targets.debuginfo.dwarf.numbers import At, Tag
+from kinst.targets.debuginfo.dwarf.ranges import ranges_of
+from kinst.targets.debuginfo.dwarf.scan import every, within
+from kinst.targets.debuginfo.dwarf.sections import DebugSections
+from kinst.targets.debuginfo.dwarf.top_level import top_level
+from kinst.targets.debuginfo.dwarf.unit_addresses import UnitAddresses
+from kinst.targets.debuginfo.dwarf.unit_terms import UnitTerms
+from kinst.targets.debuginfo.dwarf.units import Entry, Unit, UnitEntries, Units
 from kinst.targets.debuginfo.inlined import Range
-from kinst.targets.debuginfo.location_lists import Place, places_of
-from kinst.targets.debuginfo.numbers import At, Tag
-from kinst.targets.debuginfo.ranges import ranges_of
-from kinst.targets.debuginfo.top_level import top_level
-from kinst.targets.debuginfo.unit_addresses import UnitAddresses
-from kinst.targets.debuginfo.unit_terms import UnitTerms
-from kinst.targets.debuginfo.units import Entry, Unit, UnitEntries, Units
 from kinst.targets.errors import ImageError
 
 _KEPT: Final = 1 << 16  # addresses whose functions are kept

@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kinst.targets.debuginfo.debug_sections import DebugSections
+from kinst.targets.debuginfo.dwarf.sections import DebugSections
 from kinst.targets.elf.file import ElfFile, ElfLike, open_elf
 from kinst.targets.elf.header import FileKind
 from kinst.targets.elf.notes import build_id

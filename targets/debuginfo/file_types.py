@@ -5,9 +5,9 @@ from functools import cached_property
 
 from kinst.targets.c_types import CType, EnumType, Function
 from kinst.targets.debuginfo.btf import BtfTypes, btf_types
-from kinst.targets.debuginfo.debug_sections import DebugSections
-from kinst.targets.debuginfo.dwarf_types import DwarfTypes
-from kinst.targets.debuginfo.entry_search import DebugInfo
+from kinst.targets.debuginfo.dwarf.entry_search import DebugInfo
+from kinst.targets.debuginfo.dwarf.sections import DebugSections
+from kinst.targets.debuginfo.dwarf.types import DwarfTypes
 from kinst.targets.elf.file import ElfLike
 from kinst.targets.errors import ImageError
 

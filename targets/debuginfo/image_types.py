@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinst.targets.c_types import CType, EnumType, Function, ImageTypes, Symbol
-from kinst.targets.debuginfo.debug_sections import DebugSections
 from kinst.targets.debuginfo.debugfile import find_debug
-from kinst.targets.debuginfo.dwarf_types import is_complete
+from kinst.targets.debuginfo.dwarf.sections import DebugSections
+from kinst.targets.debuginfo.dwarf.types import is_complete
+from kinst.targets.debuginfo.dwarf.units import Units
 from kinst.targets.debuginfo.file_types import FileTypes
-from kinst.targets.debuginfo.units import Units
 from kinst.targets.elf.file import ElfLike, open_elf
 from kinst.targets.elf.symbols import (
     SHN_UNDEF,

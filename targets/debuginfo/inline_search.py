@@ -2,7 +2,7 @@
 
 Nothing walks all the debug information. The bytes of the name, or of its offset in .debug_str, pick the units; in
 those the bytes of the offset of the function's entry pick what may refer to it; a flat walk says which of these bytes
-are what they look like (`kinst.targets.debuginfo.dwarf_scan`). So the answer is exact, as if every entry had been read.
+are what they look like (`kinst.targets.debuginfo.dwarf.scan`). So the answer is exact, as if every entry had been read.
 """
 
 import struct
@@ -11,19 +11,19 @@ from collections.abc import Collection, Iterator
 from typing import Final
 
 from kinst.targets.c_types import ImageTypes
-from kinst.targets.debuginfo.abbreviations import INLINED
 from kinst.targets.debuginfo.callers import Callers
-from kinst.targets.debuginfo.debug_sections import DebugSections
 from kinst.targets.debuginfo.debugfile import find_debug
-from kinst.targets.debuginfo.dwarf_scan import abstract
-from kinst.targets.debuginfo.forms import DAMAGE
+from kinst.targets.debuginfo.dwarf.abbreviations import INLINED
+from kinst.targets.debuginfo.dwarf.forms import DAMAGE
+from kinst.targets.debuginfo.dwarf.line_files import LineFiles
+from kinst.targets.debuginfo.dwarf.name_search import Damaged, Mention, NameSearch, refused
+from kinst.targets.debuginfo.dwarf.numbers import At, Tag
+from kinst.targets.debuginfo.dwarf.ranges import entry_of, ranges_of
+from kinst.targets.debuginfo.dwarf.scan import abstract
+from kinst.targets.debuginfo.dwarf.sections import DebugSections
+from kinst.targets.debuginfo.dwarf.units import Entry, UnitEntries, Units
 from kinst.targets.debuginfo.inlined import InlinedCopy, InlineFunction, Matching, SourceLine
 from kinst.targets.debuginfo.inlined_parameters import Parameters
-from kinst.targets.debuginfo.line_files import LineFiles
-from kinst.targets.debuginfo.name_search import Damaged, Mention, NameSearch, refused
-from kinst.targets.debuginfo.numbers import At, Tag
-from kinst.targets.debuginfo.ranges import entry_of, ranges_of
-from kinst.targets.debuginfo.units import Entry, UnitEntries, Units
 from kinst.targets.elf.file import ElfLike
 from kinst.targets.errors import ImageError
 from kinst.targets.probe import matcher

@@ -4,12 +4,12 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from kinst.targets.c_types import Array, CType, Function, ImageTypes, Pointer, Qualified, Typedef, Void
-from kinst.targets.debuginfo.dwarf_scan import frames
+from kinst.targets.debuginfo.dwarf.location_lists import places_of
+from kinst.targets.debuginfo.dwarf.numbers import At, Tag
+from kinst.targets.debuginfo.dwarf.ranges import ranges_of
+from kinst.targets.debuginfo.dwarf.scan import frames
+from kinst.targets.debuginfo.dwarf.units import Entry, UnitEntries, Units
 from kinst.targets.debuginfo.inlined import InlinedParameter, Location, Range
-from kinst.targets.debuginfo.location_lists import places_of
-from kinst.targets.debuginfo.numbers import At, Tag
-from kinst.targets.debuginfo.ranges import ranges_of
-from kinst.targets.debuginfo.units import Entry, UnitEntries, Units
 from kinst.targets.visible import text_of
 
 _DEEPEST: Final = 32  # types within types; only damaged debug information has more

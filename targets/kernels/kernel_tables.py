@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinst.targets.arch.linux import Pointer
-from kinst.targets.debuginfo.debug_relocations import relocate
+from kinst.targets.debuginfo.dwarf.relocations import relocate
 from kinst.targets.elf.header import SHT_NOBITS, FileKind
 from kinst.targets.image import Image
 from kinst.targets.visible import visible

@@ -11,9 +11,9 @@ from click.testing import CliRunner, Result
 
 from kinst.rewriter.inlining.inlinecall import inlinecall_lines, inlinecall_values
 from kinst.rewriter.inlining.inlinecall_cli import inlinecall
-from kinst.targets.debuginfo.debug_sections import DebugSections
+from kinst.targets.debuginfo.dwarf.sections import DebugSections
+from kinst.targets.debuginfo.dwarf.units import Units
 from kinst.targets.debuginfo.inlined import InlinedCopy, InlineFunction, SourceLine
-from kinst.targets.debuginfo.units import Units
 from kinst.targets.elf.file import open_elf
 
 SOURCE = """volatile int device;

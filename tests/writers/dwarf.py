@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from kinst.targets.debuginfo.numbers import Form
+from kinst.targets.debuginfo.dwarf.numbers import Form
 from kinst.targets.elf.file import ElfFile
 from kinst.targets.elf.header import ElfHeader, FileKind
 from kinst.targets.elf.sections import Section

@@ -6,13 +6,13 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from kinst.runtime.dlang import program
-from kinst.runtime.dlang.check import inlines, pragmas, provider_declarations, translators
 from kinst.runtime.dlang.check.actions import action_count, actions_of, record_size
+from kinst.runtime.dlang.check.declarations import inlines, pragmas, provider_declarations, translators
+from kinst.runtime.dlang.check.declarations.variables import SCOPES, key_type
 from kinst.runtime.dlang.check.declared import Inlines
 from kinst.runtime.dlang.check.expressions import Expressions, Session, refuse_valueless
 from kinst.runtime.dlang.check.key_types import settled
 from kinst.runtime.dlang.check.libraries import INLINES
-from kinst.runtime.dlang.check.variables import SCOPES, key_type
 from kinst.runtime.dlang.context import CheckContext, MatchedProbes
 from kinst.runtime.dlang.program import Action, Expression, Program, Scope
 from kinst.runtime.dlang.syntax import tree

@@ -7,14 +7,16 @@ from typing import Any, Final
 from kinst.runtime.dlang import program as made
 from kinst.runtime.dlang.builtins import ACTIONS, AGGREGATING, STACKS, SYMBOLS, VARIABLES
 from kinst.runtime.dlang.check import functions
-from kinst.runtime.dlang.check.assignments import assignment, is_step, step
 from kinst.runtime.dlang.check.checking import ClauseState, ProgramState
 from kinst.runtime.dlang.check.converting import converted
+from kinst.runtime.dlang.check.declarations.translators import translate
+from kinst.runtime.dlang.check.declarations.variables import scoped
 from kinst.runtime.dlang.check.declared import Inlines, Translators, Variables
-from kinst.runtime.dlang.check.members import member, offset_of
 from kinst.runtime.dlang.check.names import external_name, global_name, index
 from kinst.runtime.dlang.check.operands import AGGREGATION, Operand, Use, action_operand, value_operand
-from kinst.runtime.dlang.check.operators import (
+from kinst.runtime.dlang.check.operations.assignments import assignment, is_step, step
+from kinst.runtime.dlang.check.operations.members import member, offset_of
+from kinst.runtime.dlang.check.operations.operators import (
     binary,
     cast_operand,
     conditional,
@@ -22,8 +24,6 @@ from kinst.runtime.dlang.check.operators import (
     string_of,
     unary,
 )
-from kinst.runtime.dlang.check.translators import translate
-from kinst.runtime.dlang.check.variables import scoped
 from kinst.runtime.dlang.context import CheckContext, MatchedProbes
 from kinst.runtime.dlang.program import Scope
 from kinst.runtime.dlang.syntax import tree

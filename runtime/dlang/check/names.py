@@ -2,14 +2,15 @@
 
 from kinst.runtime.dlang import program
 from kinst.runtime.dlang.builtins import ARRAYS, FUNCTIONS, THREADS, VARIABLES
-from kinst.runtime.dlang.check import inlines, stability
+from kinst.runtime.dlang.check import stability
+from kinst.runtime.dlang.check.declarations import inlines
+from kinst.runtime.dlang.check.declarations.variables import element, scoped_entry, undefined
 from kinst.runtime.dlang.check.declared import entry_operand
-from kinst.runtime.dlang.check.members import dereferenced
 from kinst.runtime.dlang.check.memory import c_type, in_memory
 from kinst.runtime.dlang.check.operands import TRANSLATED, Operand, Translation, Use
-from kinst.runtime.dlang.check.operators import additive
+from kinst.runtime.dlang.check.operations.members import dereferenced
+from kinst.runtime.dlang.check.operations.operators import additive
 from kinst.runtime.dlang.check.reader import Reader
-from kinst.runtime.dlang.check.variables import element, scoped_entry, undefined
 from kinst.runtime.dlang.program import Scope
 from kinst.runtime.dlang.syntax import tree
 from kinst.runtime.dlang.syntax.errors import DError

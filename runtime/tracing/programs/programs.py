@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from kinst.runtime.dlang import versions
-from kinst.runtime.dlang.check.pragmas import set_option
+from kinst.runtime.dlang.check.declarations.pragmas import set_option
 from kinst.runtime.dlang.options import Options
 from kinst.runtime.dlang.syntax import diagnostics, parser, preprocess, sugar, tree
 from kinst.runtime.dlang.syntax.cursor import Names

@@ -11,7 +11,7 @@ from kinst.runtime.trap.faults import Fault, FaultKind
 from kinst.runtime.trap.trap import Firing
 from kinst.runtime.unwinding.location_operations import Entered
 from kinst.runtime.unwinding.locations import Expression, FiringFrame, Machine
-from kinst.targets.debuginfo.unit_terms import BaseType
+from kinst.targets.debuginfo.dwarf.unit_terms import BaseType
 from kinst.targets.errors import ImageError
 
 UNMAPPED = 0xDEAD_0000

@@ -4,7 +4,8 @@ All that gdb (13.1) does otherwise than we do with the same copies:
 
 - It does not know DW_AT_entry_pc: a copy is entered at the start of its first range that is not empty. Since gdb 16 it
   is DW_AT_entry_pc where that lies in a range of the copy. One that lies outside gdb leaves aside in order that a stop
-  there is inside of the copy's block, though it is where control enters (`kinst.targets.debuginfo.ranges.entry_of`).
+  there is inside of the copy's block, though it is where control enters (`entry_of` in
+  `kinst.targets.debuginfo.dwarf.ranges`).
 - Copies that begin at one address are one location.
 - Code that the function has of its own counts, under the names of clones (f.constprop.0, f.part.0) as well. It begins
   at DW_AT_low_pc, which is behind the instructions that -fpatchable-function-entry made; if a symbol of that very name

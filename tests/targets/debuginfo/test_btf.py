@@ -22,9 +22,9 @@ from kinst.targets.c_types import (
     Void,
 )
 from kinst.targets.debuginfo.btf import BtfTypes
-from kinst.targets.debuginfo.debug_sections import DebugSections
-from kinst.targets.debuginfo.dwarf_types import DwarfTypes
-from kinst.targets.debuginfo.entry_search import DebugInfo
+from kinst.targets.debuginfo.dwarf.entry_search import DebugInfo
+from kinst.targets.debuginfo.dwarf.sections import DebugSections
+from kinst.targets.debuginfo.dwarf.types import DwarfTypes
 from kinst.targets.debuginfo.image_types import image_types
 from kinst.targets.image import open_image
 from tests.images import CACHE

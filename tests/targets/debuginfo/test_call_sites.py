@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from kinst.targets.debuginfo.call_sites import CallingFunction, CallSites
-from kinst.targets.debuginfo.debug_sections import DebugSections
-from kinst.targets.debuginfo.unit_terms import BaseType
-from kinst.targets.debuginfo.units import Units
+from kinst.targets.debuginfo.dwarf.sections import DebugSections
+from kinst.targets.debuginfo.dwarf.unit_terms import BaseType
+from kinst.targets.debuginfo.dwarf.units import Units
 from kinst.targets.elf.file import open_elf
 from kinst.targets.errors import ImageError
 from tests.images import real_image

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from kinst.targets.debuginfo.debug_relocations import relocate
+from kinst.targets.debuginfo.dwarf.relocations import relocate
 from kinst.targets.elf.file import open_elf
 from kinst.targets.elf.sections import content
 from tests.targets.debuginfo.compiled import COMPILERS

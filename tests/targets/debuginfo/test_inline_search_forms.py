@@ -5,9 +5,9 @@ import struct
 
 import pytest
 
+from kinst.targets.debuginfo.dwarf.numbers import At, Form, Tag
 from kinst.targets.debuginfo.inline_search import InlineSearch
 from kinst.targets.debuginfo.inlined import InlinedCopy
-from kinst.targets.debuginfo.numbers import At, Form, Tag
 from kinst.targets.elf.file import ElfFile
 from kinst.targets.errors import ImageError
 from tests.writers.dwarf import Attribute, Die, Dwarf, padded

@@ -15,9 +15,9 @@ import pytest
 
 from kinst.targets.c_types import Aggregate, CType, EnumType, Function, Pointer, size_of, strip
 from kinst.targets.debuginfo.btf import btf_types
-from kinst.targets.debuginfo.debug_sections import DebugSections
-from kinst.targets.debuginfo.dwarf_types import DwarfTypes
-from kinst.targets.debuginfo.entry_search import DebugInfo
+from kinst.targets.debuginfo.dwarf.entry_search import DebugInfo
+from kinst.targets.debuginfo.dwarf.sections import DebugSections
+from kinst.targets.debuginfo.dwarf.types import DwarfTypes
 from kinst.targets.elf.file import ElfFile, open_elf
 from kinst.targets.elf.sections import content
 from tests.gated import long_after_first

@@ -6,7 +6,7 @@ import pytest
 
 from kinst.runtime.dlang import program
 from kinst.runtime.dlang.check.checker import Checker
-from kinst.runtime.dlang.check.pragmas import set_option
+from kinst.runtime.dlang.check.declarations.pragmas import set_option
 from kinst.runtime.dlang.context import CheckContext, MatchedProbes
 from kinst.runtime.dlang.options import Options
 from kinst.runtime.dlang.syntax.cursor import Names

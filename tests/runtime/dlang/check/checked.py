@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from kinst.runtime.dlang.check.checker import Checker
-from kinst.runtime.dlang.check.pragmas import set_option
+from kinst.runtime.dlang.check.declarations.pragmas import set_option
 from kinst.runtime.dlang.context import CheckContext, MatchedProbes
 from kinst.runtime.dlang.options import Options
 from kinst.runtime.dlang.program import Program

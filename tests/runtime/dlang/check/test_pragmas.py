@@ -2,7 +2,7 @@
 
 import pytest
 
-from kinst.runtime.dlang.check import pragmas
+from kinst.runtime.dlang.check.declarations import pragmas
 from kinst.runtime.dlang.check.declared import Inlines
 from kinst.runtime.dlang.check.expressions import Expressions, Session
 from kinst.runtime.dlang.syntax.errors import DError

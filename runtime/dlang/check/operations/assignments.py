@@ -5,8 +5,10 @@ from typing import Final
 from kinst.runtime.dlang import program
 from kinst.runtime.dlang.check.compatibility import is_accepted, pointer_type
 from kinst.runtime.dlang.check.converting import as_word_of_sign, assigned
+from kinst.runtime.dlang.check.declarations.translators import copied
+from kinst.runtime.dlang.check.declarations.variables import undefined
 from kinst.runtime.dlang.check.operands import Operand, Use, value_operand
-from kinst.runtime.dlang.check.operators import (
+from kinst.runtime.dlang.check.operations.operators import (
     check_arithmetic,
     incompatible,
     refuse_zero_divisor,
@@ -15,8 +17,6 @@ from kinst.runtime.dlang.check.operators import (
     target_size,
 )
 from kinst.runtime.dlang.check.reader import Reader
-from kinst.runtime.dlang.check.translators import copied
-from kinst.runtime.dlang.check.variables import undefined
 from kinst.runtime.dlang.syntax import tree
 from kinst.runtime.dlang.syntax.errors import DError
 from kinst.runtime.dlang.types.conversions import (

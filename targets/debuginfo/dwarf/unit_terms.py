@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import Final
 
-from kinst.targets.debuginfo.forms import DAMAGE
-from kinst.targets.debuginfo.numbers import At, Tag
-from kinst.targets.debuginfo.units import Units
+from kinst.targets.debuginfo.dwarf.forms import DAMAGE
+from kinst.targets.debuginfo.dwarf.numbers import At, Tag
+from kinst.targets.debuginfo.dwarf.units import Units
 from kinst.targets.errors import ImageError
 from kinst.targets.visible import text_of
 

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from kinst.targets.debuginfo.forms import Sizes, step
-from kinst.targets.debuginfo.numbers import At, Form, Tag
+from kinst.targets.debuginfo.dwarf.forms import Sizes, step
+from kinst.targets.debuginfo.dwarf.numbers import At, Form, Tag
 from kinst.targets.errors import ImageError
 from kinst.targets.leb128 import leb, signed_leb
 

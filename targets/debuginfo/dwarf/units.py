@@ -9,10 +9,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kinst.targets.debuginfo.abbreviations import Abbreviations, Declaration, Plans, key_of
-from kinst.targets.debuginfo.byte_search import Mapped
-from kinst.targets.debuginfo.debug_sections import DebugSections
-from kinst.targets.debuginfo.forms import (
+from kinst.targets.debuginfo.dwarf.abbreviations import Abbreviations, Declaration, Plans, key_of
+from kinst.targets.debuginfo.dwarf.byte_search import Mapped
+from kinst.targets.debuginfo.dwarf.forms import (
     ADDRESS_INDEXES,
     DAMAGE,
     ELSEWHERE,
@@ -21,7 +20,8 @@ from kinst.targets.debuginfo.forms import (
     Sizes,
     read_form,
 )
-from kinst.targets.debuginfo.numbers import At, Form, UnitKind
+from kinst.targets.debuginfo.dwarf.numbers import At, Form, UnitKind
+from kinst.targets.debuginfo.dwarf.sections import DebugSections
 from kinst.targets.errors import ImageError
 from kinst.targets.leb128 import leb
 from kinst.targets.visible import text_of

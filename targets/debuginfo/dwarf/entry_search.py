@@ -12,17 +12,17 @@ from functools import cached_property
 from itertools import groupby, product
 from typing import Final
 
-from kinst.targets.debuginfo.abbreviations import Declaration
-from kinst.targets.debuginfo.byte_search import places_of, places_of_words
-from kinst.targets.debuginfo.debug_sections import DebugSections
-from kinst.targets.debuginfo.dwarf import ATTRIBUTES, TAGS, NamedEntry
-from kinst.targets.debuginfo.dwarf_scan import holders
-from kinst.targets.debuginfo.forms import STRING_INDEXES, Sizes, step
-from kinst.targets.debuginfo.indexed_names import IndexedNames
-from kinst.targets.debuginfo.numbers import Form, Op
-from kinst.targets.debuginfo.top_level import code_at, top_level_at
-from kinst.targets.debuginfo.type_units import DAMAGED, SignedTypes
-from kinst.targets.debuginfo.units import Unit, UnitEntries, Units
+from kinst.targets.debuginfo.dwarf.abbreviations import Declaration
+from kinst.targets.debuginfo.dwarf.byte_search import places_of, places_of_words
+from kinst.targets.debuginfo.dwarf.entries import ATTRIBUTES, TAGS, NamedEntry
+from kinst.targets.debuginfo.dwarf.forms import STRING_INDEXES, Sizes, step
+from kinst.targets.debuginfo.dwarf.indexed_names import IndexedNames
+from kinst.targets.debuginfo.dwarf.numbers import Form, Op
+from kinst.targets.debuginfo.dwarf.scan import holders
+from kinst.targets.debuginfo.dwarf.sections import DebugSections
+from kinst.targets.debuginfo.dwarf.top_level import code_at, top_level_at
+from kinst.targets.debuginfo.dwarf.type_units import DAMAGED, SignedTypes
+from kinst.targets.debuginfo.dwarf.units import Unit, UnitEntries, Units
 
 _FEW: Final = 24  # places of a name in .debug_str that are looked for one by one
 _SMALLEST, _LARGEST = 1 << 20, 1 << 25  # pieces of .debug_info that are searched at a time

@@ -7,7 +7,7 @@ import struct
 from dataclasses import dataclass
 from typing import Final
 
-from kinst.targets.debuginfo.numbers import Form
+from kinst.targets.debuginfo.dwarf.numbers import Form
 from kinst.targets.errors import ImageError
 from kinst.targets.leb128 import leb, signed_leb
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinst.targets.compression import zstd
-from kinst.targets.debuginfo.debug_relocations import relocate
+from kinst.targets.debuginfo.dwarf.relocations import relocate
 from kinst.targets.elf.file import ElfLike
 from kinst.targets.elf.header import SHT_NOBITS, FileKind
 from kinst.targets.elf.sections import Section, content

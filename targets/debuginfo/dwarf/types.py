@@ -27,8 +27,8 @@ from kinst.targets.c_types import (
     size_of,
 )
 from kinst.targets.debuginfo.c_layout import Content, UnreadAggregate, base_type, bit_field, enum_base, float_type
-from kinst.targets.debuginfo.dwarf import NamedEntry
-from kinst.targets.debuginfo.entry_search import DebugInfo
+from kinst.targets.debuginfo.dwarf.entries import NamedEntry
+from kinst.targets.debuginfo.dwarf.entry_search import DebugInfo
 
 _DEEPEST: Final = 100  # types within types; only damaged or hostile debug information has more
 _KINDS: Final = {

@@ -5,10 +5,10 @@ from dataclasses import replace
 from kinst.runtime.dlang import program
 from kinst.runtime.dlang.check.compatibility import is_accepted
 from kinst.runtime.dlang.check.converting import cast, converted
+from kinst.runtime.dlang.check.declarations.variables import check_keys, key_type
 from kinst.runtime.dlang.check.declared import Inline
 from kinst.runtime.dlang.check.operands import Operand, constant_operand, is_free
 from kinst.runtime.dlang.check.reader import Reader
-from kinst.runtime.dlang.check.variables import check_keys, key_type
 from kinst.runtime.dlang.syntax import tree
 from kinst.runtime.dlang.syntax.errors import DError
 from kinst.runtime.dlang.types.conversions import are_compatible, is_integer, is_void, wrap

@@ -5,9 +5,9 @@ from typing import Final
 from kinst.runtime.dlang import program
 from kinst.runtime.dlang.check.compatibility import are_comparable, pointer_type, target_of
 from kinst.runtime.dlang.check.converting import as_string, as_word_of_sign, cast, converted
-from kinst.runtime.dlang.check.folding import fold_binary, fold_cast, fold_unary
-from kinst.runtime.dlang.check.members import address_operand, dereferenced, sizeof_operand, sizeof_type
 from kinst.runtime.dlang.check.operands import Operand, Use, address_of, computed, shifted, value_operand
+from kinst.runtime.dlang.check.operations.folding import fold_binary, fold_cast, fold_unary
+from kinst.runtime.dlang.check.operations.members import address_operand, dereferenced, sizeof_operand, sizeof_type
 from kinst.runtime.dlang.check.reader import Reader
 from kinst.runtime.dlang.syntax import tree
 from kinst.runtime.dlang.syntax.errors import DError

@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from kinst.targets.debuginfo.forms import DAMAGE
-from kinst.targets.debuginfo.numbers import Form, PlaceKind
-from kinst.targets.debuginfo.ranges import address_at
-from kinst.targets.debuginfo.units import Entry, UnitEntries, wrapped
+from kinst.targets.debuginfo.dwarf.forms import DAMAGE
+from kinst.targets.debuginfo.dwarf.numbers import Form, PlaceKind
+from kinst.targets.debuginfo.dwarf.ranges import address_at
+from kinst.targets.debuginfo.dwarf.units import Entry, UnitEntries, wrapped
 from kinst.targets.errors import ImageError
 from kinst.targets.leb128 import leb
 

@@ -14,12 +14,12 @@ from functools import cached_property
 from itertools import groupby
 from typing import Final
 
-from kinst.targets.debuginfo.abbreviations import NAMES, ORIGINS, Plan
-from kinst.targets.debuginfo.byte_search import find_all, places_of, places_of_strings, places_of_words
-from kinst.targets.debuginfo.dwarf_scan import every, guesses, holders
+from kinst.targets.debuginfo.dwarf.abbreviations import NAMES, ORIGINS, Plan
+from kinst.targets.debuginfo.dwarf.byte_search import find_all, places_of, places_of_strings, places_of_words
+from kinst.targets.debuginfo.dwarf.numbers import Tag
+from kinst.targets.debuginfo.dwarf.scan import every, guesses, holders
+from kinst.targets.debuginfo.dwarf.units import Entry, Unit, UnitEntries, Units
 from kinst.targets.debuginfo.inlined import InlinedCopy, SourceLine
-from kinst.targets.debuginfo.numbers import Tag
-from kinst.targets.debuginfo.units import Entry, Unit, UnitEntries, Units
 from kinst.targets.errors import ImageError
 
 _FEW: Final = 24  # offsets of a name that are searched for one by one

@@ -7,10 +7,10 @@ Damaged parts are ignored, since the rest is still useful.
 from collections.abc import Iterator
 from typing import Final
 
-from kinst.targets.debuginfo.forms import UNIT_REFERENCES
-from kinst.targets.debuginfo.numbers import At, Form, Op, Tag
-from kinst.targets.debuginfo.type_units import DAMAGED, SignedTypes
-from kinst.targets.debuginfo.units import Entry, UnitEntries
+from kinst.targets.debuginfo.dwarf.forms import UNIT_REFERENCES
+from kinst.targets.debuginfo.dwarf.numbers import At, Form, Op, Tag
+from kinst.targets.debuginfo.dwarf.type_units import DAMAGED, SignedTypes
+from kinst.targets.debuginfo.dwarf.units import Entry, UnitEntries
 from kinst.targets.leb128 import leb
 from kinst.targets.visible import text_of
 

@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterator
 from functools import wraps
 from typing import ParamSpec, TypeVar
 
-from kinst.targets.debuginfo.abbreviations import Declaration, Plan, key_of
-from kinst.targets.debuginfo.forms import DAMAGE, skip
-from kinst.targets.debuginfo.numbers import Tag
-from kinst.targets.debuginfo.units import UnitEntries
+from kinst.targets.debuginfo.dwarf.abbreviations import Declaration, Plan, key_of
+from kinst.targets.debuginfo.dwarf.forms import DAMAGE, skip
+from kinst.targets.debuginfo.dwarf.numbers import Tag
+from kinst.targets.debuginfo.dwarf.units import UnitEntries
 from kinst.targets.errors import ImageError
 from kinst.targets.leb128 import leb
 

@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from typing import Final
 
-from kinst.targets.debuginfo.forms import ADDRESS_INDEXES, DAMAGE
+from kinst.targets.debuginfo.dwarf.forms import ADDRESS_INDEXES, DAMAGE
+from kinst.targets.debuginfo.dwarf.numbers import At, Form, RangeKind
+from kinst.targets.debuginfo.dwarf.units import Entry, UnitEntries, wrapped
 from kinst.targets.debuginfo.inlined import Range
-from kinst.targets.debuginfo.numbers import At, Form, RangeKind
-from kinst.targets.debuginfo.units import Entry, UnitEntries, wrapped
 from kinst.targets.errors import ImageError
 from kinst.targets.leb128 import leb
 

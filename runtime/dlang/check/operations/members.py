@@ -3,10 +3,10 @@
 from kinst.runtime.dlang import program
 from kinst.runtime.dlang.check.compatibility import target_of
 from kinst.runtime.dlang.check.converting import converted, retyped
+from kinst.runtime.dlang.check.declarations.translators import translated_member
 from kinst.runtime.dlang.check.memory import c_type, in_memory
 from kinst.runtime.dlang.check.operands import Operand, address_of, constant_operand, shifted
 from kinst.runtime.dlang.check.reader import Reader
-from kinst.runtime.dlang.check.translators import translated_member
 from kinst.runtime.dlang.syntax import tree
 from kinst.runtime.dlang.syntax.errors import DError, Span
 from kinst.runtime.dlang.types.conversions import is_dynamic, is_string, is_void, size_of

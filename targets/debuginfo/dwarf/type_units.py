@@ -8,9 +8,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final
 
-from kinst.targets.debuginfo.debug_sections import DebugSections
-from kinst.targets.debuginfo.forms import DAMAGE
-from kinst.targets.debuginfo.units import Entry, Unit, UnitEntries, Units
+from kinst.targets.debuginfo.dwarf.forms import DAMAGE
+from kinst.targets.debuginfo.dwarf.sections import DebugSections
+from kinst.targets.debuginfo.dwarf.units import Entry, Unit, UnitEntries, Units
 from kinst.targets.errors import ImageError
 
 DAMAGED: Final = (*DAMAGE, ImageError, RecursionError)

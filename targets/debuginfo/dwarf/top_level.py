@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from kinst.targets.debuginfo.abbreviations import Plan, key_of
-from kinst.targets.debuginfo.forms import skip
-from kinst.targets.debuginfo.units import UnitEntries
+from kinst.targets.debuginfo.dwarf.abbreviations import Plan, key_of
+from kinst.targets.debuginfo.dwarf.forms import skip
+from kinst.targets.debuginfo.dwarf.units import UnitEntries
 from kinst.targets.leb128 import leb
 
 

@@ -10,11 +10,11 @@ from contextlib import suppress
 from functools import cached_property
 from typing import Final
 
-from kinst.targets.debuginfo.byte_search import places_of, places_of_words
-from kinst.targets.debuginfo.dwarf import ATTRIBUTES
-from kinst.targets.debuginfo.top_level import top_level
-from kinst.targets.debuginfo.type_units import DAMAGED
-from kinst.targets.debuginfo.units import Entry, Unit, UnitEntries, Units
+from kinst.targets.debuginfo.dwarf.byte_search import places_of, places_of_words
+from kinst.targets.debuginfo.dwarf.entries import ATTRIBUTES
+from kinst.targets.debuginfo.dwarf.top_level import top_level
+from kinst.targets.debuginfo.dwarf.type_units import DAMAGED
+from kinst.targets.debuginfo.dwarf.units import Entry, Unit, UnitEntries, Units
 
 _NAME: Final = ATTRIBUTES["name"]
 _ENUMERATION: Final = 0x04  # DW_TAG_enumeration_type

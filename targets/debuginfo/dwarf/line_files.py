@@ -8,10 +8,10 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from kinst.targets.debuginfo.forms import DAMAGE, Sizes, read_form
+from kinst.targets.debuginfo.dwarf.forms import DAMAGE, Sizes, read_form
+from kinst.targets.debuginfo.dwarf.numbers import At, Form, LineContent
+from kinst.targets.debuginfo.dwarf.units import Entry, UnitEntries
 from kinst.targets.debuginfo.inlined import SourceLine
-from kinst.targets.debuginfo.numbers import At, Form, LineContent
-from kinst.targets.debuginfo.units import Entry, UnitEntries
 from kinst.targets.errors import ImageError
 from kinst.targets.leb128 import leb
 from kinst.targets.visible import text_of

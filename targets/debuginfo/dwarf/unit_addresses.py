@@ -8,9 +8,9 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kinst.targets.debuginfo.forms import DAMAGE
-from kinst.targets.debuginfo.ranges import ranges_of
-from kinst.targets.debuginfo.units import Unit, Units, length_at
+from kinst.targets.debuginfo.dwarf.forms import DAMAGE
+from kinst.targets.debuginfo.dwarf.ranges import ranges_of
+from kinst.targets.debuginfo.dwarf.units import Unit, Units, length_at
 from kinst.targets.errors import ImageError
 
 _U64: Final = np.uint64
