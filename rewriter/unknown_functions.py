@@ -38,8 +38,8 @@ class Seen:
 
 
 def refuse_unknown(path: Path, module: str | None, specs: Iterable[str]) -> Symbols | None:
-    """Refuse names of a command line that mean a function which the image cannot have, if all its names are its own.
-    Returns `Seen.own_names`.
+    """Refuse the names of a command line if each means a function that the image cannot have, and all its names are its
+    own. Returns `Seen.own_names`.
 
     Raises:
         ProbeError: there are some; a line for each, as `kinst.rewriter.naming.resolve` would have it.
@@ -51,8 +51,8 @@ def refuse_unknown(path: Path, module: str | None, specs: Iterable[str]) -> Symb
         except ProbeNameError:
             return None  # the image may have providers of its own
     seen = unknown_functions(path, module, names)
-    if seen.unknown:
-        raise ProbeError("\n".join(f"{name}: {seen.unknown[name]}" for name in names if name in seen.unknown))
+    if seen.unknown and all(name in seen.unknown for name in names):  # what is wrong with others takes longer to know
+        raise ProbeError("\n".join(f"{name}: {seen.unknown[name]}" for name in names))
     return seen.own_names
 
 

@@ -55,7 +55,7 @@ def at_once(command: str) -> list[str]:
     """A command that shows bars from the start: how long work takes is the machine's affair."""
     module, function = {"kinst-rewrite": ("rewriter", "rewrite"), "kinst-run": ("runtime", "run")}[command]
     lines = (
-        "from kinst.rewriter import progress",
+        "from kinst.rewriter.shell import progress",
         "progress._PATIENCE = 0",
         f"from kinst.{module}.cli import {function}",
     )

@@ -44,7 +44,7 @@ def test_who_wants_none_of_it_gets_none() -> None:
         result = kinst_run(mode, "-q", SAMPLE, "-n", "fbt:::return {}")
         assert (result.returncode, told(result.stderr)) == (0, [])
     assert told(kinst_run("-e", SAMPLE, "-n", "#pragma D option quiet\nfbt:::return {}").stderr) == []
-    for name, words in (("rewrite", ("-n", "-p")), ("list_probes", ())):
+    for name, words in (("rewrite", ("--dry-run", "-p")), ("list_probes", ())):
         assert command(name, SAMPLE, "-q", *words, "fbt:::return").stderr == ""
 
 

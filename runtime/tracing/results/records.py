@@ -99,15 +99,14 @@ class Reader:
 
     def __init__(self, tracer: Tracer, kept: Kept, output: Output | None = None) -> None:
         """`tracer` has its programs and actions enabled; `output` passes on to `kept`, or it is `kept` itself."""
-        self._open: tuple[Tracer, Kept] | None = (tracer, kept)
-        self._output: Output = output or kept
+        self._open: tuple[Tracer, Kept, Output] | None = (tracer, kept, output or kept)
 
     def _read(self) -> tuple[Tracer, Kept]:
         """Both, when all there is has been read. Raises UsageError: it was closed."""
         if self._open is None:
             raise UsageError("the trace was closed: read what you need before")
-        tracer, kept = self._open
-        tracer.read(self._output)
+        tracer, kept, output = self._open
+        tracer.read(output)
         return tracer, kept
 
     def close(self) -> None:

@@ -111,7 +111,8 @@ def test_rows_are_written_in_groups_of_rows_and_text(size: int, groups: int) -> 
 
 
 def test_without_the_package_one_line_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    for name in [name for name in sys.modules if name.startswith(("pyarrow", "kinst.runtime.consumer.arrow"))]:
+    needing = ("pyarrow", "kinst.runtime.consumer.documents.arrow_output")
+    for name in [name for name in sys.modules if name.startswith(needing)]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     result = kinst_run("--format", "arrow", "-o", tmp_path / "t", "-n", "BEGIN { exit(0) }")

@@ -27,7 +27,7 @@ from tests.fuzz.traffic import IdleCpu
 from tests.runtime.machine.devices.virtio_driver import DATA, INDIRECT, NEXT, RAM, RAM_SIZE, WRITE, Bench, Driver
 
 # What takes addresses or lengths: the queues, of which each device below has some, and the firmware's console.
-LISTED: Final = {"split_queue.py", "virtio_device.py", "sbi.py"}
+LISTED: Final = {"virtio/split_queue.py", "virtio/device.py", "riscv/sbi.py"}
 MEMORY: Final = 16 << 20  # bytes that a device may take, whatever it is asked for
 PRINTED: Final = 1 << 17  # bytes of the console that may come between two turns of a CPU
 TURNS: Final = 8  # of the CPUs, with a look of the device between them
@@ -136,9 +136,10 @@ ATTACKS: Final[dict[str, Callable[[Target], None]]] = {
 
 def test_the_list_has_every_device_that_looks_at_the_guests_memory(tmp_path: Path) -> None:
     folder = Path(devices.__path__[0])
-    found = {file.name for file in folder.glob("*.py") if _looks_at_memory(file)}
+    found = {str(file.relative_to(folder)) for file in folder.rglob("*.py") if _looks_at_memory(file)}
     assert found == LISTED
-    models = {file.stem for file in folder.glob("virtio_*.py")} - {"virtio_device", "virtio_mmio", "virtio_pci"}
+    others = {"__init__", "device", "mmio", "pci", "split_queue"}
+    models = {file.stem for file in (folder / "virtio").glob("*.py")} - others
     assert models == {type(make(tmp_path).model).__module__.rpartition(".")[2] for make in DEVICES.values()}
 
 
