@@ -20,7 +20,7 @@ set $hits = 0
 hbreak power_off
 continue
 printf "hits %d\\n", $hits
-kill
+disconnect
 """
 _COUNTING: Final = f"""hbreak {FUNCTION}
 commands
