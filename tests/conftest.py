@@ -5,13 +5,13 @@ from collections.abc import Iterator
 
 import pytest
 
+from kinst.rewriter.commandline.entry import NEW_OBJECTS
+
 
 def pytest_collection_finish() -> None:
     """The tests themselves are never garbage: each run of a guest looks for some, and would look at half a million
     objects."""
-    gc.set_threshold(
-        50_000
-    )  # as the commands have it (`kinst.rewriter.commandline.entry`), which runs that end soon do not feel
+    gc.set_threshold(NEW_OBJECTS)
     _keep()
 
 

@@ -16,12 +16,12 @@ from kinst.rewriter.commandline.reporting import reported
 
 # New objects after which Python looks for garbage, 700 by default: what a command makes stays for as long as it runs,
 # and a tenth of its start was spent on looking.
-_NEW_OBJECTS: Final = 50_000
+NEW_OBJECTS: Final = 50_000
 
 
 def start(module: str, command: str) -> None:
     """Import and run a command, which handles Ctrl-C itself as soon as it can."""
-    gc.set_threshold(_NEW_OBJECTS)
+    gc.set_threshold(NEW_OBJECTS)
     # numpy's BLAS, which nothing here calls, starts a thread a CPU when it is loaded: 0.05 s of a start's 0.45.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     handler = signal.signal(signal.SIGINT, signal.SIG_DFL)

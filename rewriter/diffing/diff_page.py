@@ -31,7 +31,7 @@ def diff_page_lines(diff: Diff, *, progress: Progress = silent) -> Iterator[str]
     """The lines of the page."""
     texts = {"title": escape(f"{diff.patched.path.name}: what changed")}
     texts |= {name: "".join(text) for name, text in _parts(diff).items()}
-    yield from page_lines("kinst.rewriter", "diff", texts, _data(diff, progress))
+    yield from page_lines("kinst.rewriter.diffing", "diff", texts, _data(diff, progress))
 
 
 def _parts(diff: Diff) -> dict[str, Iterator[str]]:

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from kinst.rewriter.shell.page_policy import Code, page_policy, picture_policy
 
-_HERE: Final = "kinst.rewriter"
+_HERE: Final = "kinst.rewriter.shell"
 _WIDTH: Final = 1 << 10  # characters of the data in a line of the page
 
 

@@ -43,7 +43,7 @@ def test_a_test_selects_itself(imports: Imports) -> None:
         ("tests/dlang/aggs/tst.new.d", "tests/dlang/test_programs.py"),
         ("docs/guide/modules.md", "tests/docs/test_examples.py"),
         ("samples/kernel-arm64.elf", "tests/samples/test_samples.py"),
-        ("runtime/consumer/pages/report.html", "tests/runtime/test_report.py"),
+        ("runtime/consumer/report/pages/report.html", "tests/runtime/test_report.py"),
         # What is gone was a part of its package.
         ("tests/vectors/gone.py", "tests/targets/arch/test_registry.py"),
     ],

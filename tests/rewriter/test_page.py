@@ -8,7 +8,11 @@ import pytest
 from kinst.rewriter.shell.page import page_file, page_lines
 
 COLOURS = dict(
-    zip(("light", "dark"), re.findall(r":root[^{]*\{([^}]*)\}", page_file("kinst.rewriter", "page.css")), strict=True)
+    zip(
+        ("light", "dark"),
+        re.findall(r":root[^{]*\{([^}]*)\}", page_file("kinst.rewriter.shell", "page.css")),
+        strict=True,
+    )
 )
 
 
@@ -35,6 +39,6 @@ def test_text_has_the_contrast_that_level_aa_asks_for(theme: str) -> None:
 
 
 def test_a_text_may_be_empty_and_what_no_text_is_for_stays() -> None:
-    lines = list(page_lines("kinst.rewriter", "diff", {"title": "", "files": "f"}, {"a": "</script>"}))
+    lines = list(page_lines("kinst.rewriter.diffing", "diff", {"title": "", "files": "f"}, {"a": "</script>"}))
     assert "<!-- title -->" not in lines and "<!-- verdict -->" in lines
     assert sum("</script>" in line for line in lines) == 2

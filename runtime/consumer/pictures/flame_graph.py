@@ -97,4 +97,4 @@ def _cut(label: str, width: float) -> str:
 
 def flame_graph_code() -> Code:
     """The script and the style of every flame graph."""
-    return picture_code("kinst.runtime.consumer", "flame_graph", has_style_attributes=True)
+    return picture_code("kinst.runtime.consumer.pictures", "flame_graph", has_style_attributes=True)

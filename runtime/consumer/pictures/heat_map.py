@@ -76,7 +76,7 @@ def _pieces(title: str, what: str, panels: Sequence[Panel], unit: str) -> Iterat
 
 def heat_map_code() -> Code:
     """The script and the style of every heat map."""
-    return picture_code("kinst.runtime.consumer", "heat_map")
+    return picture_code("kinst.runtime.consumer.pictures", "heat_map")
 
 
 def _narrowed(panel: Panel) -> Panel:

@@ -43,7 +43,7 @@ def report_lines(report: Report) -> Iterator[str]:
         "messages": "".join(_messages(report)),
     }
     pictures = (flame_graph_code(), heat_map_code())
-    yield from page_lines("kinst.runtime.consumer", "report", texts, _data(report), pictures)
+    yield from page_lines("kinst.runtime.consumer.report", "report", texts, _data(report), pictures)
 
 
 def _cell(text: str) -> str:
