@@ -61,7 +61,7 @@ class Titles:
 class Help(ModalScreen[None]):
     """The keys."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,h,question_mark,enter,space", "dismiss", "close")]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,h,question_mark,enter,space", "dismiss", "close", priority=True)]
 
     def compose(self) -> ComposeResult:
         """See textual."""
