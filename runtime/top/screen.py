@@ -61,7 +61,10 @@ class Titles:
 class Help(ModalScreen[None]):
     """The keys."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,h,question_mark,enter,space", "dismiss", "close", priority=True)]
+    # With priority, so that the next key finds the screen below.
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,q,h,question_mark,enter,space", "dismiss", "close", priority=True)
+    ]
 
     def compose(self) -> ComposeResult:
         """See textual."""
