@@ -127,7 +127,7 @@ class AttachedBuilding:
             locate=lambda link, _site: link + loaded.bias,
             profile=AttachedProfile(self.guest, prepared.path.name),
             arm=machine.arm,
-            fold=lambda: None,
+            fold=machine.fold,
         )
         inlines = inline_clauses(prepared, sites, stacks, rules, seen, loaded.bias)
         return Attachment(prepared, machine, surroundings, inlines)
