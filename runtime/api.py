@@ -50,6 +50,7 @@ from kinst.runtime.tracing.results.recorded import Probes
 from kinst.runtime.tracing.sweep import Sweep
 from kinst.runtime.tracing.tracing import Tracing
 from kinst.targets.errors import UsageError
+from kinst.targets.image import check_twice, open_to_run
 
 
 def open_image(
@@ -90,7 +91,7 @@ class ImageFile:
         """Made by `open_image`."""
         self.source = source  # the file, and where names for its code come from
         self.modules = modules  # kernel modules that it may load: names and files
-        self._opened: Opened | None = open_source(source)
+        self._opened: Opened | None = open_source(source, read=open_to_run)
         self._calls = KeptCalls()
         finalize(self, self._calls.close).atexit = False
 
@@ -175,6 +176,7 @@ class ImageFile:
             22
         """
         opened = self.opened
+        check_twice(opened.program.image)
         names = probe_names(descriptions, opened.program.image)
         resolution, plan = plan_probes(opened, names, method=method_of(method), trampoline_base=trampoline_base)
         write_image(plan, Path(output))
