@@ -6,6 +6,7 @@ import random
 import shutil
 import threading
 import weakref
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -142,7 +143,7 @@ def test_what_is_another_machine_or_file_makes_another_machine(tmp_path: Path) -
         for machine in (None, Machine(), ICOUNT, Machine(clock="icount", memory=1 << 27), Machine(clock="icount")):
             assert image.call("fibonacci", 10, machine=machine) == 55
             seen.append(guest_of(image))
-        assert [one is other for one, other in zip(seen, seen[1:], strict=False)] == [True, False, False, False]
+        assert [one is other for one, other in pairwise(seen)] == [True, False, False, False]
         other = path.with_suffix(".new")
         shutil.copyfile(path, other)
         other.replace(path)
