@@ -17,13 +17,13 @@ from kinst.rewriter.planning.plan import Plan, make_plan, manifest_of
 from kinst.rewriter.program import Program, open_program
 from kinst.rewriter.shell.progress import Progress, silent
 from kinst.rewriter.standalone.request import COUNT, Request
-from kinst.rewriter.writing.restore import open_original
+from kinst.rewriter.writing.restore import Reader, open_original
 from kinst.targets.c_types import ImageTypes
 from kinst.targets.elf.file import is_elf
 from kinst.targets.elf.symbols import STT_FUNC, Symbols, no_symbols, read_symbol_file
 from kinst.targets.errors import ProbeError
 from kinst.targets.hosted import is_hosted
-from kinst.targets.image import Image, open_debug_symbols
+from kinst.targets.image import Image, open_debug_symbols, open_image
 from kinst.targets.kernels.kernel_names import own_names
 from kinst.targets.manifest.packed import SITE, Manifest
 from kinst.targets.method import Method
@@ -58,13 +58,13 @@ class Opened:
         )
 
 
-def open_source(source: Source, *, progress: Progress = silent) -> Opened:
-    """Read an image, patched or not.
+def open_source(source: Source, *, progress: Progress = silent, read: Reader = open_image) -> Opened:
+    """Read an image, patched or not. `read` reads the file: `open_to_run` if nothing is to be written.
 
     Raises:
         ImageError, ManifestError: it cannot be used.
     """
-    image, manifest = open_original(source.path, source.module, progress)
+    image, manifest = open_original(source.path, source.module, progress, read)
     patches = () if manifest is None else manifest.patches
     program = open_program(image, given=_given(image, source, manifest), patches=patches, forced=source.code)
     return Opened(program, manifest, source.debug_file)

@@ -15,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Self
+from weakref import finalize
 
 from kinst.rewriter.commandline.code_range import code_ranges
 from kinst.rewriter.naming.probe_choice import check_outcomes, default_specs, probe_names
@@ -22,7 +23,7 @@ from kinst.rewriter.naming.resolve import Resolution, resolve
 from kinst.rewriter.outcome_report import summary_lines
 from kinst.rewriter.rewriting import Opened, Source, listed_probes, open_source, plan_probes
 from kinst.rewriter.writing.write import write_image
-from kinst.runtime.machine.calling.call import call_of
+from kinst.runtime.machine.calling.call import call_of, parse_call
 from kinst.runtime.providers.probe_table import Probe
 from kinst.runtime.trace import Trace
 from kinst.runtime.tracing.given import (
@@ -40,12 +41,16 @@ from kinst.runtime.tracing.given import (
     program_of,
     programs_of,
 )
+from kinst.runtime.tracing.guests.guest import Guest
+from kinst.runtime.tracing.host.limits import limits
+from kinst.runtime.tracing.kept_calls import KeptCalls, Origin, files_of
 from kinst.runtime.tracing.programs.program_text import ProgramText
 from kinst.runtime.tracing.request import Request
 from kinst.runtime.tracing.results.recorded import Probes
 from kinst.runtime.tracing.sweep import Sweep
 from kinst.runtime.tracing.tracing import Tracing
-from kinst.targets.errors import MachineError, UsageError
+from kinst.targets.errors import UsageError
+from kinst.targets.image import check_twice, open_to_run
 
 
 def open_image(
@@ -86,7 +91,9 @@ class ImageFile:
         """Made by `open_image`."""
         self.source = source  # the file, and where names for its code come from
         self.modules = modules  # kernel modules that it may load: names and files
-        self._opened: Opened | None = open_source(source)
+        self._opened: Opened | None = open_source(source, read=open_to_run)
+        self._calls = KeptCalls()
+        finalize(self, self._calls.close).atexit = False
 
     def __enter__(self) -> Self:
         return self
@@ -95,8 +102,9 @@ class ImageFile:
         self.close()
 
     def close(self) -> None:
-        """Forget what was read. Runs that have begun keep what they need."""
+        """Forget what was read, and the machine of `call`. Runs that have begun keep what they need."""
         self._opened = None
+        self._calls.close()
 
     @property
     def opened(self) -> Opened:
@@ -168,6 +176,7 @@ class ImageFile:
             22
         """
         opened = self.opened
+        check_twice(opened.program.image)
         names = probe_names(descriptions, opened.program.image)
         resolution, plan = plan_probes(opened, names, method=method_of(method), trampoline_base=trampoline_base)
         write_image(plan, Path(output))
@@ -245,7 +254,7 @@ class ImageFile:
         counted = (function if function[:2] not in ("0x", "0X") else "") if coverage is None else coverage
         machine = machine or Machine(clock="icount")
         request = Request(
-            programs=(program_of(f"kinst::{counted}: {{ @[id] = count(); }}"),) if counted else (),
+            programs=(program_of(f"kinst::{counted}: {{ @[id] = count(); }}"),) if counted else self._nothing_traced(),
             configuration=configuration_of(machine),
             machine=machine.board,
             call=f"{function}()",
@@ -256,8 +265,12 @@ class ImageFile:
     def call(
         self, function: str, *arguments: int | str | bytes, machine: Machine | None = None, seconds: float | None = 60
     ) -> int:
-        """Call one function of the image once, with a stack and memory of its own. To call it with many inputs, and to
-        see what each reaches: `sweep`, whose `Sweep.call` takes the same arguments.
+        """Call one function of the image, with a stack and memory of its own. Every call finds the image as it was
+        loaded. To see what each call reaches: `sweep`, whose `Sweep.call` takes the same arguments.
+
+        The first call makes a machine, which takes some tenths of a second. It is kept until the image is closed, or a
+        call with another `machine` takes its place, so that the next calls take less than a millisecond; it holds a
+        copy of what the image loads.
 
         Args:
             function: its name, or its 0x address.
@@ -277,12 +290,27 @@ class ImageFile:
             ...     image.call("fibonacci", 10)
             55
         """
-        text = call_of(function, arguments).text
-        with self.trace(call=text, machine=machine) as trace:
-            end = trace.run(seconds=seconds)
-            if trace.result is None:
-                raise MachineError(f"{text}: did not return: {end.value}")
-            return trace.result
+        machine = machine or Machine()
+        call = parse_call(call_of(function, arguments).text)
+        request = Request(
+            programs=self._nothing_traced(),
+            configuration=configuration_of(machine),
+            machine=machine.board,
+            call=call.text,
+            ends_on_panic=machine.on_panic == "end",
+        )
+        origin = Origin(request.configuration, request.machine, request.ends_on_panic, files_of(self.source))
+        return self._calls.call(call, limits(seconds), origin, lambda: self._guest(request))
+
+    def _nothing_traced(self) -> tuple[ProgramText, ...]:
+        """Programs without which an image would fire the probes that it was patched with, for nobody."""
+        return () if self.opened.manifest is None else (program_of("BEGIN"),)
+
+    def _guest(self, request: Request) -> Guest:
+        """The image in a machine."""
+        guest = self._enabled(request)[0].guest
+        assert guest is not None, "there is an image"
+        return guest
 
     def _enabled(self, request: Request) -> tuple[Tracing, list[str]]:
         """What is traced, with its probes enabled, and the messages that come."""

@@ -5,6 +5,7 @@ import tempfile
 from dataclasses import replace
 from io import BufferedRandom
 from pathlib import Path
+from typing import Protocol
 
 from kinst.rewriter.patched_bytes import placed
 from kinst.rewriter.shell.progress import Progress, silent
@@ -24,19 +25,29 @@ def restore(image: Image, manifest: Manifest, out: Path, *, progress: Progress =
         write_original(image, manifest, file, progress)
 
 
-def open_original(path: Path, module: str | None = None, progress: Progress = silent) -> tuple[Image, Manifest | None]:
-    """The original image, and the manifest if the file is a patched one.
+class Reader(Protocol):
+    """Reads an image file: `open_image`, or `open_to_run`."""
+
+    def __call__(self, path: Path, *, module: str | None = None) -> Image:
+        """Raises ImageError."""
+        ...
+
+
+def open_original(
+    path: Path, module: str | None = None, progress: Progress = silent, read: Reader = open_image
+) -> tuple[Image, Manifest | None]:
+    """The original image, and the manifest if the file is a patched one; `read` reads the files.
 
     The original of a patched file is in a temporary file without a name; its `path` is that of the patched file.
     """
-    image = open_image(path, module=module)
+    image = read(path, module=module)
     manifest = find_manifest(image)
     if manifest is None:
         return image, None
     with tempfile.NamedTemporaryFile(prefix="kinst-", suffix=".elf") as file:
         with Path(file.name).open("r+b") as writable:
             write_original(image, manifest, writable, progress)
-        original = open_image(Path(file.name), module=module or manifest.module)
+        original = read(Path(file.name), module=module or manifest.module)
     return replace(original, path=path), manifest
 
 

@@ -32,7 +32,7 @@ from kinst.runtime.unwinding.frame_rules import FrameRules
 from kinst.runtime.unwinding.stacks import MachineStacks
 from kinst.targets.c_types import ImageTypes
 from kinst.targets.errors import MachineError
-from kinst.targets.image import open_image
+from kinst.targets.image import open_to_run
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ class AttachedBuilding:
         if prepared.image.facts is not arch:
             raise MachineError(f"{prepared.path}: is for {prepared.image.facts.name}, and Qiling emulates {arch.name}")
         memory = AttachedMemory(self._engine, self.guest)
-        loaded = loaded_image(open_image(prepared.path), self.guest, memory, self._bias)
+        loaded = loaded_image(open_to_run(prepared.path), self.guest, memory, self._bias)
         self._bias = loaded.bias
         machine = self._machine = AttachedMachine(self.guest, self._engine, memory)
         sites, rules = None, FrameRules(arch, prepared.program, lambda address: address - loaded.bias)
@@ -127,7 +127,7 @@ class AttachedBuilding:
             locate=lambda link, _site: link + loaded.bias,
             profile=AttachedProfile(self.guest, prepared.path.name),
             arm=machine.arm,
-            fold=lambda: None,
+            fold=machine.fold,
         )
         inlines = inline_clauses(prepared, sites, stacks, rules, seen, loaded.bias)
         return Attachment(prepared, machine, surroundings, inlines)

@@ -1,12 +1,13 @@
 """A Qiling object and a plan -> sites armed in its memory, traps claimed, trampolines mapped; and all of it undone.
 
-What is no probe's goes on to Qiling as if we were not there. While an instruction of the guest's runs in its trampoline
-Qiling may switch threads, so each thread has its own stack of such instructions.
+What is no probe's goes on to Qiling as if we were not there. The engine counts hits, or calls what is dispatched, and
+lets the CPU go on by itself where it can, as in machines of ours. The first hit of each site, and those of the others,
+come to the trap path; while an instruction then runs in its trampoline Qiling may switch threads, so each thread has
+its own stack of such instructions.
 """
 
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from kinst.runtime.attached.memory import AttachedMemory
 from kinst.runtime.attached.timers import Timers
 from kinst.runtime.engine.attached_engine import AttachedEngine
 from kinst.runtime.engine.native_hooks import BlockMarks
+from kinst.runtime.hits.counted import CountedSites
 from kinst.runtime.machine.boards.registry import new_board
 from kinst.runtime.machine.configuration import End
 from kinst.runtime.paging.walker import PageFault
@@ -28,6 +30,7 @@ from kinst.runtime.unwinding.frame_rules import FrameRules
 from kinst.runtime.unwinding.pending_returns import PendingReturns
 from kinst.runtime.unwinding.return_addresses import ReturnAddresses, named
 from kinst.targets.machines.registry import default_machine
+from kinst.targets.method import Method
 
 
 class AttachedMachine:
@@ -63,18 +66,30 @@ class AttachedMachine:
     def patch(self, patched: Patched, rules: FrameRules) -> SiteTable:
         """Claim the traps and map the trampolines of an image; sites are armed by `arm`. `rules` tell how functions of
         the image leave."""
+        self._count(patched.manifest.method)
         sites = self._sites = AttachedSites(patched, self)
         self.trap.dtrace_invop_add(sites.claim)
         for hook in self._hooks:
             hook.set_trampolines(self.trap.trampolines.start, len(self.trap.trampolines))
         sites.await_returns(self._hooks[1].marks, rules)
-        self.engine.claim_traps(self.trap.handler())
         self._undo_snapshots = self.guest.around_snapshots(self.memory.restore, self.arm)
         return sites.table
+
+    def _count(self, method: str) -> None:
+        """Claim the traps, of which the engine handles what Python need not see."""
+        at = self.exceptions.breakpoint_number, self.exceptions.breakpoint_bias
+        counters = self.engine.claim_traps(self.trap.handler(), self.trap.failed, at)
+        if counters is not None and method != Method.TRAP:
+            self.trap.counted = CountedSites(counters, self.arch, lambda: self.trap.trampolines)
 
     def start(self) -> None:
         """Hooks hold for code that is translated from now on: all of it."""
         self.engine.forget_all_code()
+
+    def fold(self) -> None:
+        """Give what was counted to the actions."""
+        if self.trap.counted is not None:
+            self.trap.counted.fold()
 
     def arm(self) -> None:
         """Write the breakpoints of enabled probes into memory; the others' bytes are the original ones."""
@@ -154,6 +169,8 @@ class AttachedSites:
         slots = np.frombuffer(self._patched.trampolines, np.uint8).reshape(-1, self._machine.arch.slot_size)
         guest.map(start, self.table.slot_bytes(slots).tobytes())
         self._machine.trap.trampolines = range(start, start + size)
+        memory = self._machine.memory
+        self.table.reach_trampolines(self._machine.trap, memory.read, memory.write, start - planned)
         return start - planned
 
     def unmap(self) -> None:
@@ -168,8 +185,6 @@ class AttachedSites:
         if row is None or not self.table.is_armed[row]:
             return None
         site = self.table.site(row)
-        if self._distance:
-            site = replace(site, trampoline=site.trampoline + self._distance)
         if self._make is not None and site.emulation is None:
             record = self.table.manifest.sites[row]
             code = self._make(int(record["kind"]), record["original"].tobytes()[: site.size], pc, site.trampoline)

@@ -6,7 +6,7 @@ from typing import Final
 from kinst.runtime.machine.configuration import FileAt
 from kinst.targets.elf.header import PT_LOAD
 from kinst.targets.errors import ImageError, UsageError
-from kinst.targets.image import Segment, open_image
+from kinst.targets.image import Segment, open_to_run
 
 _MOST: Final = 1 << 30  # bytes from the first to the last segment
 
@@ -19,7 +19,7 @@ def placed_elf(path: Path, address: int | None) -> FileAt:
         UsageError: there is nothing to load, or its segments are too far apart.
     """
     try:
-        image = open_image(path)
+        image = open_to_run(path)
     except ImageError as error:
         raise UsageError(f"--load {error}") from None
     segments = [one for one in image.segments if one.kind == PT_LOAD and one.size]

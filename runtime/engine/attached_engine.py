@@ -15,11 +15,14 @@ from qiling.core_hooks import hookcallback
 from unicorn import UcError
 from unicorn.unicorn_py3.unicorn import uclib
 
+from kinst.runtime.engine.breakpoint_counters import BreakpointCounters
+from kinst.runtime.engine.live_pc import find_live_pc
 from kinst.runtime.engine.native_hooks import BlockHook
 from kinst.runtime.engine.register_frame import RegisterFrame
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.errors import MachineError, UsageError
 
+_DISPATCH = ctypes.CFUNCTYPE(None, ctypes.py_object)
 _INTERRUPT = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint32, ctypes.c_void_p)
 _EVERYWHERE: Final = (ctypes.c_uint64(1), ctypes.c_uint64(0))  # begin > end: at every address
 _NO_INTERRUPT: Final = 1 << 32  # what no interrupt has as its number
@@ -38,8 +41,8 @@ class AttachedEngine:
         self._handle = ctypes.c_void_p(ql.uc._uch.value)
         constants = import_module(f"unicorn.{arch.engine.unicorn}_const")
         prefix = f"UC_{arch.engine.unicorn.upper()}_REG_"
-        numbers = [getattr(constants, prefix + name.upper()) for name in arch.registers]
-        self.frame = RegisterFrame(self._quick, self._handle, numbers)
+        self._numbers: list[int] = [getattr(constants, prefix + name.upper()) for name in arch.registers]
+        self.frame = RegisterFrame(self._quick, self._handle, self._numbers)
         self._pc = arch.pc
         self._vectors = [getattr(constants, f"{prefix}Q{number}", None) for number in range(32)]
         self._buffer = (ctypes.c_uint8 * _BUFFER_SIZE)()
@@ -51,8 +54,14 @@ class AttachedEngine:
 
     # -- traps --------------------------------------------------------------------------------------------------------
 
-    def claim_traps(self, handle: Callable[[int, int, int], None]) -> None:
-        """Call `handle(_, number, _)` for every interrupt before Qiling knows of it; what it raises is lost.
+    def claim_traps(
+        self,
+        handle: Callable[[int, int, int], None],
+        failed: Callable[[BaseException], None],
+        breakpoint_at: tuple[int, int],
+    ) -> BreakpointCounters | None:
+        """Call `handle(_, number, _)` for every interrupt before Qiling knows of it, but for the breakpoints that are
+        set in the returned object; what it raises is lost. See `QilingMachine.on_interrupt`.
 
         Raises:
             UsageError: somebody else has claimed them.
@@ -63,9 +72,54 @@ class AttachedEngine:
         # As long as Qiling has a hook, its table has an entry for the dispatcher, which is what we put ours into.
         self._own = ql.hook_intno(_ignore, _NO_INTERRUPT)
         ql.uc.hook_del(ql._hook_fuc[kind])
-        callback = _INTERRUPT(handle)
-        ql._hook_fuc[kind] = handle_number = self._hook(kind, ctypes.cast(callback, ctypes.c_void_p), None)
-        ql.uc._callbacks[handle_number] = callback  # so that Qiling can remove it like its own
+        counters = self._counters(breakpoint_at)
+        callbacks = self._callbacks(counters, handle, failed)
+        function, state = counters.callback(*(ctypes.cast(callback, ctypes.c_void_p) for callback in callbacks))
+        ql._hook_fuc[kind] = handle_number = self._hook(kind, function, state)
+        ql.uc._callbacks[handle_number] = counters, *callbacks  # so that Qiling can remove it like its own
+        return counters if counters.is_native else None
+
+    def _counters(self, breakpoint_at: tuple[int, int]) -> BreakpointCounters:
+        """What handles breakpoints without Python. Nobody counts instructions, and no time is recorded."""
+        read_batch = ctypes.cast(self._library.uc_reg_read_batch, ctypes.c_void_p).value or 0
+        place = find_live_pc(self._handle.value or 0, self._read_pc, self._write_pc)
+        frame = self._numbers, self.frame.address, 0, self._pc
+        return BreakpointCounters(place, read_batch, *frame, breakpoint_at, 0)
+
+    def _callbacks(
+        self,
+        counters: BreakpointCounters,
+        handle: Callable[[int, int, int], None],
+        failed: Callable[[BaseException], None],
+    ) -> tuple[Any, Any, Any]:
+        """What is called for what is in no row, for a record that finds no room, and for a dispatched hit."""
+
+        def full(uc: int, number: int, data: int) -> None:
+            try:
+                counters.full()
+            except BaseException as error:  # it cannot be raised through ctypes
+                self.fail(error)
+            handle(uc, number, data)
+
+        def dispatch(hit: Callable[[], None]) -> None:
+            try:
+                hit()
+            except BaseException as error:
+                counters.stay()
+                failed(error)
+
+        return _INTERRUPT(handle), _INTERRUPT(full), _DISPATCH(dispatch)
+
+    def _read_pc(self) -> int:
+        word = ctypes.c_uint64()
+        self._quick.uc_reg_read(self._handle, ctypes.c_int(self._numbers[self._pc]), ctypes.byref(word))
+        return word.value
+
+    def _write_pc(self, address: int) -> None:
+        """Set the PC, and leave no copy of it in memory."""
+        word = ctypes.c_uint64(address)
+        self._quick.uc_reg_write(self._handle, ctypes.c_int(self._numbers[self._pc]), ctypes.byref(word))
+        word.value = 0
 
     def pass_on(self, number: int) -> None:
         """An interrupt that is no probe's goes where it would have gone without us."""

@@ -11,6 +11,7 @@ from kinst.runtime.engine.hit_records import ClockWord
 from kinst.runtime.engine.native_hooks import InstructionCounter
 
 LONGEST_SLEEP: Final = 100_000_000  # ns, so that Ctrl-C does not seem to have no effect
+_KEPT: Final = 1.0  # s that a thread stays which has nothing to do
 NANOSECONDS_PER_INSTRUCTION: Final = 10  # icount: a guest CPU of 100 MIPS
 
 
@@ -47,6 +48,10 @@ class MachineClock(Protocol):
         """Let the time pass until then."""
         ...
 
+    def restart(self) -> None:
+        """Between two runs, which are short from now on: the machine is switched on now."""
+        ...
+
     def stand_still(self, duration: int) -> None:
         """That many nanoseconds of the host's time have passed between two turns, of which the guest is to know
         nothing."""
@@ -56,8 +61,12 @@ class MachineClock(Protocol):
         """End the run now, if possible after the instruction that is being executed."""
         ...
 
-    def close(self) -> None:
+    def rest(self) -> None:
         """The machine stops, for now or for good."""
+        ...
+
+    def close(self) -> None:
+        """The machine stops for good, or for long."""
         ...
 
 
@@ -71,7 +80,7 @@ class HostClock:
         self._deadline: int | None = None
         self._wakes: int | None = None  # when the thread looks at the deadline; None: when it is notified
         self._thread: threading.Thread | None = None
-        self._is_closed = False
+        self._is_closed = self._is_kept = False
         self._word = ctypes.c_uint64(-self._start)
         self.word = ClockWord(ctypes.addressof(self._word), is_host=True)
 
@@ -107,6 +116,19 @@ class HostClock:
         """Sleep until this time."""
         time.sleep(max(0, until - self.now()) / 1e9)
 
+    def restart(self) -> None:
+        """Begin at 0. To start and to end a thread would take longer than a short run: it is kept for the next one, if
+        that comes soon."""
+        self._is_kept = True
+        if self._thread is not None and not self._thread.is_alive():  # it is in another process, which forked
+            self._thread, self._condition = None, threading.Condition()
+        with self._condition:
+            passed = self.now()
+            self._start += passed
+            self._word.value = -self._start
+            if self._wakes is not None:
+                self._wakes -= passed
+
     def stand_still(self, duration: int) -> None:
         """Set the clock back."""
         self._start += duration
@@ -116,13 +138,18 @@ class HostClock:
         """Stop at the end of the translated block."""
         self._stop()
 
+    def rest(self) -> None:
+        """End the thread, unless it is kept."""
+        if not self._is_kept:
+            self.close()
+
     def close(self) -> None:
         """End the thread; the next run has another."""
         with self._condition:
-            self._is_closed = True
+            thread, self._is_closed = self._thread, True
             self._condition.notify()
-        if self._thread is not None:
-            self._thread.join()
+        if thread is not None:
+            thread.join()
         self._thread, self._is_closed = None, False
 
     def _watch(self) -> None:
@@ -133,7 +160,10 @@ class HostClock:
                     self._stop()
                     self._deadline = None
                 self._wakes = self._deadline
-                self._condition.wait(None if self._wakes is None else (self._wakes - now) / 1e9)
+                left = _KEPT if self._wakes is None else (self._wakes - now) / 1e9
+                if not self._condition.wait(left) and self._wakes is None and self._deadline is None:
+                    self._thread = None
+                    return
 
 
 class InstructionClock:
@@ -175,12 +205,20 @@ class InstructionClock:
         self._skipped += max(0, until - self.now())
         self._note()
 
+    def restart(self) -> None:
+        """Begin at 0. The instructions that were executed still are, and count no more."""
+        self._skipped -= self.now()
+        self._note()
+
     def stand_still(self, duration: int) -> None:
         """Do nothing: no instruction was executed."""
 
     def interrupt(self) -> None:
         """Take the budget back: the next instruction is not executed."""
         self._grant(0)
+
+    def rest(self) -> None:
+        """Do nothing: there is no thread."""
 
     def close(self) -> None:
         """Do nothing: there is no thread."""

@@ -174,6 +174,10 @@ class ExceptionModel(Protocol):
         """MSR of a hooked system register; False: let Unicorn do it as well."""
         ...
 
+    def forget_registers(self) -> None:
+        """Let registers that are kept here be as at reset; those in Unicorn are the caller's affair."""
+        ...
+
     def instruction(self, cpu: Cpu, name: str) -> bool:
         """A hooked instruction is about to run. True: it was carried out here, and Unicorn skips it."""
         ...

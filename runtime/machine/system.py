@@ -270,7 +270,7 @@ class System:
             return self._end
         finally:
             self._end = None  # here, since a signal may end a run that is about to begin
-            self.clock.close()
+            self.clock.rest()
 
     def _turn(self, limit: int | None) -> None:
         self.serial_line.look()

@@ -6,7 +6,6 @@ Sites are kept as columns, since a kernel may have millions. A site becomes an o
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,16 +16,15 @@ from kinst.runtime.hits.deciding import ArgumentRegisters, Displaced, ProbeActio
 from kinst.runtime.machine.address_space import AddressSpace
 from kinst.runtime.machine.exception_model import ExceptionModel
 from kinst.runtime.machine.loading.loaded import Loaded
-from kinst.runtime.paging.walker import Access, PageFault
 from kinst.runtime.patched.call_blocks import Block, no_blocks
 from kinst.runtime.patched.guest_ram import GuestRam
 from kinst.runtime.patched.spare_trampolines import SpareTrampolines, whole_slot
 from kinst.runtime.patched.static_gates import StaticMarks, gated
+from kinst.runtime.patched.trampoline_ends import end_with_jumps, led_to
 from kinst.runtime.trap.arch.emulator import Emulation, Emulator
 from kinst.runtime.trap.arch.registry import jump, moved_trampoline
 from kinst.runtime.trap.delivery import DISPATCHED, Delivery, Way
 from kinst.runtime.trap.trap import Enabling, Firing, Site, TrapPath, registers_unknown
-from kinst.runtime.trap.trap_frame import TrapFrame
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.errors import MachineError
 from kinst.targets.instruction import Flow, Verdict
@@ -100,6 +98,7 @@ class SiteTable:
         self.is_stale = True  # memory is not yet armed for what is enabled
         self._deliveries: SiteDeliveries | None = None  # None: another decision is due
         self._fill: Callable[[int, bytes], None] | None = None  # writes a trampoline; None: nobody can reach them
+        self._distance = 0  # of the trampolines from where link addresses and the bias say
         self.spare: SpareTrampolines | None = None
 
     def rows_of(self, identifiers: NDArray[np.intp]) -> NDArray[np.intp]:
@@ -160,7 +159,7 @@ class SiteTable:
         make = jump(self.arch)
         if make is None or not len(self._in_order):
             return False
-        return make(self.manifest.trampolines[0], self._in_order[0]) is not None
+        return make(self.manifest.trampolines[0] + self._distance, self._in_order[0]) is not None
 
     @property
     def is_counted(self) -> bool:
@@ -232,26 +231,32 @@ class SiteTable:
         trap.trampolines = range(start, max(start + size, trap.trampolines.stop))  # a module's are below the image's
         engine.set_trampolines(start, len(trap.trampolines), self.arch.slot_size)
 
+        def put(slot: int, content: bytes) -> None:
+            space.fill_overlay(slot, content)
+            engine.forget_code(slot, len(content))
+
+        self.reach_trampolines(trap, space.fetch, put)
+
+    def reach_trampolines(
+        self, trap: TrapPath, fetch: Callable[[int, int], bytes], put: Callable[[int, bytes], None], distance: int = 0
+    ) -> None:
+        """Let the CPU execute instructions in the trampolines that are emulated otherwise, and jump back from there.
+
+        Args:
+            trap: its trampolines are in memory.
+            fetch: reads code of trampolines: an address and a size.
+            put: writes code of a trampoline that may have been executed.
+            distance: how far the trampolines are from where link addresses and the bias say.
+        """
+        self._distance = distance
+
         def fill(slot: int, content: bytes) -> None:
-            if space.fetch(slot, len(content)) != content:
-                space.fill_overlay(slot, content)
-                engine.forget_code(slot, len(content))
+            if fetch(slot, len(content)) != content:
+                put(slot, content)
 
         self._fill = fill
-        make, end = jump(self.arch), self.arch.return_breakpoint
-        if trap.counted is None or make is None or end is None:
-            return
-
-        def close(slot: int, code: bytes) -> None:
-            fill(slot, space.fetch(slot, end) + code)
-
-        def jump_back(slot: int, target: int) -> bool:
-            code = make(slot + end, target)
-            if code is not None:
-                close(slot, code)
-            return code is not None
-
-        trap.counted.end_with(jump_back, lambda slot: close(slot, self._last))
+        if trap.counted is not None:
+            end_with_jumps(trap.counted, self.arch, self._last, fetch, fill)
 
     @property
     def _last(self) -> bytes:
@@ -309,7 +314,7 @@ class SiteTable:
         enablings = [one for row in plain for one in self._enablings(record, row)]
         fired, instead = self._static(record, rows[is_static].tolist())
         enablings += fired
-        address, trampoline = int(record["address"]) + bias, int(record["trampoline"]) + bias
+        address, trampoline = int(record["address"]) + bias, int(record["trampoline"]) + bias + self._distance
         delivery = self.deliveries.of(row, written) if method is None else DISPATCHED  # there can be no trampoline
         site = Site(address, size, trampoline, instead or emulation, tuple(enablings), delivery=delivery)
         return site if instead or aside is None else replace(site, aside=aside)
@@ -325,7 +330,7 @@ class SiteTable:
         if fill is None:
             return None
         if kind in self.arch.onward and not is_call:
-            return lambda address: self._led_to(emulation, address)
+            return lambda address: led_to(self.arch, emulation, address)
         if kind in self.arch.aside:
             spare = self.spare
             return None if spare is None else lambda address: spare.slot(kind, instruction, address)
@@ -333,6 +338,7 @@ class SiteTable:
         if make is None:
             return None
         home, slot = (int(record[name]) + self._patched.loaded.bias for name in ("address", "trampoline"))
+        slot += self._distance
 
         def to_trampoline(address: int) -> int | None:
             own = None if address == home or self.spare is None else self.spare.slot(kind, instruction, address)
@@ -357,14 +363,6 @@ class SiteTable:
             return None
         code = whole_slot(self.arch, instruction, self._last)
         return lambda _address, _slot: code
-
-    def _led_to(self, emulation: Emulation, address: int) -> int:
-        """Where an instruction at an address leads that looks at nothing."""
-        pc = self.arch.pc
-        regs = [0] * len(self.arch.registers)
-        regs[pc] = address
-        emulation.run(TrapFrame(regs, _no_load, _no_store, lambda _number, _value: None))
-        return int(regs[pc])  # an emulation may compute with numbers of numpy
 
     def _stands_for(self, row: int, record: np.void, target: int) -> bool:
         """Whether a probe still makes sense for what the guest wrote at its site: a return may have become a nop."""
@@ -452,14 +450,6 @@ class SiteTable:
         """The rows of the sites that may have a byte in a range."""
         bounds = np.array([max(address - _LONGEST, 0), min(address + size, 2**64 - 1)], np.uint64)
         return np.arange(*np.searchsorted(self._addresses, bounds))
-
-
-def _no_load(address: int, _size: int) -> NoReturn:
-    raise PageFault(address, Access.READ, 0)
-
-
-def _no_store(address: int, _size: int, _value: int) -> NoReturn:
-    raise PageFault(address, Access.WRITE, 0)
 
 
 def _scatter(memory: NDArray[np.uint8], start: int, addresses: NDArray[np.uint64], content: NDArray[np.uint8]) -> None:

@@ -21,7 +21,7 @@ from kinst.runtime.tracing.request import Request
 from kinst.runtime.tracing.run_command import Wishes, enable, page_file, status_of, with_report
 from kinst.runtime.tracing.tracing import Tracing
 from kinst.targets.errors import KinstError, UsageError
-from kinst.targets.image import open_image
+from kinst.targets.image import open_to_run
 from kinst.targets.manifest.packed import find_manifest
 
 _NAME: Final = "kinst-run"
@@ -78,7 +78,7 @@ def watch(request: Request, limits: Limits, wishes: Wishes) -> int:
 
 def _default(request: Request) -> ProgramText:
     """What is counted if there is no program: the calls of all functions, or what the image was patched with."""
-    patched = find_manifest(open_image(source_of(request).path))
+    patched = find_manifest(open_to_run(source_of(request).path))
     text = _FUNCTIONS if patched is None else _OWN_PROBES
     return ProgramText(Origin.NAME, text, text)
 

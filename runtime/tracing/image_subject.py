@@ -23,7 +23,7 @@ from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.arch.registry import NO_IMAGE_ARCH
 from kinst.targets.c_types import ImageTypes, NoImageTypes
 from kinst.targets.debuginfo.image_types import image_types
-from kinst.targets.image import open_image
+from kinst.targets.image import open_to_run
 from kinst.targets.manifest.packed import find_manifest
 from kinst.targets.probe import PROVIDERS, ProbeName
 
@@ -57,7 +57,9 @@ class ImageSubject:
         self._identified: dict[str, ProbeName] = {}
         self._built: Built | None = None
         if request.programs or request.actions or any(map(_is_inlined, self.programs)):
-            opened = self._opened = opened or open_source(source_of(request), progress=request.progress)
+            opened = self._opened = opened or open_source(
+                source_of(request), progress=request.progress, read=open_to_run
+            )
             image = opened.program.image
             self.types = image_types(image, debug_file=request.debug_file, modules=dict(request.modules))
             self.constants = constants_of(image, request.system)
@@ -108,7 +110,7 @@ def _programs(request: Request) -> Sequence[ProgramText]:
     of a standalone image may have been hit many times before anybody looks: their hits are counted."""
     if request.programs or request.actions:
         return request.programs
-    manifest = find_manifest(open_image(source_of(request).path))
+    manifest = find_manifest(open_to_run(source_of(request).path))
     if manifest is not None and manifest.standalone is not None:
         return [ProgramText(Origin.SCRIPT, "summary", _SUMMARY)]
     options = () if manifest is None else manifest.options

@@ -4,7 +4,7 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 
 from kinst.runtime.machine.calling.call import Call, FunctionCall, call_of, find_function
-from kinst.runtime.machine.calling.call_memory import CallMemory
+from kinst.runtime.machine.calling.kept_machine import KeptMachine
 from kinst.runtime.machine.configuration import End
 from kinst.runtime.tracing.tracing import Tracing
 from kinst.targets.errors import MachineError
@@ -42,8 +42,7 @@ class Sweep:
         self._address = find_function(guest.loaded.image, function, guest.discovered)
         self.machine = guest.system.arch.name  # the architecture: amd64, arm64, riscv64
         self._fold = guest.surroundings.fold
-        self._memory = CallMemory(self._system)
-        self._registers = self._system.engine.states.save()
+        self._kept = KeptMachine(self._system)
 
     def call(self, *arguments: int | str | bytes, seconds: float = 0.1) -> Called:
         """Call the function, as `ImageFile.call` does, but without an error where it does not return.
@@ -55,18 +54,15 @@ class Sweep:
         Raises:
             UsageError: an argument is neither, or the texts are longer than 64 KiB.
         """
-        called = self._called(call_of(self._function, arguments), int(seconds * 1e9))
-        hits = self._hits()
-        self._memory.undo()
-        return replace(called, hits=hits)
+        call = call_of(self._function, arguments)
+        with self._kept.call():
+            called = self._called(call, int(seconds * 1e9))
+        return replace(called, hits=self._hits())
 
     def _called(self, call: Call, timeout: int) -> Called:
-        system = self._system
-        system.trap.fired.clear()  # a call that failed may have been in a trampoline
-        system.engine.states.restore(self._registers)
-        made = FunctionCall(system, self._loaded, call, self._address)
+        made = FunctionCall(self._system, self._loaded, call, self._address)
         try:
-            end = system.run(timeout)
+            end = self._system.run(timeout)
         except MachineError as error:
             return Called(None, None, str(error).removeprefix(f"{call.text}: "))
         return Called(made.result if end is End.RETURNED else None, end)

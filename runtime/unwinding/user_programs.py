@@ -19,7 +19,7 @@ from kinst.runtime.unwinding.unwind import Unwinder
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.elf.header import PF_X, PT_LOAD
 from kinst.targets.errors import ImageError
-from kinst.targets.image import Image, open_image
+from kinst.targets.image import Image, open_to_run
 
 _PAGE: Final = 4096
 
@@ -34,7 +34,7 @@ class UserProgram:
             ImageError: the file is no ELF file for this machine.
         """
         self._path, self._arch = path, arch
-        self.image: Image = open_image(path)
+        self.image: Image = open_to_run(path)
         if self.image.facts is not arch:
             raise ImageError(f"{path}: is for {self.image.facts.name}, and the guest is {arch.name}")
 
@@ -54,7 +54,7 @@ class UserProgram:
 
     @cached_property
     def _opened(self) -> Opened:
-        return open_source(Source(self._path))
+        return open_source(Source(self._path), read=open_to_run)
 
 
 class UserPrograms:

@@ -85,6 +85,12 @@ def test_a_command_imports_what_its_image_needs(tmp_path: Path) -> None:
     assert run("kinst_rewrite", SAMPLE, "-p", "fbt:::entry", "-o", out) == (0, {"lief", "numpy", "zstandard"})
 
 
+def test_a_run_does_without_the_second_reader() -> None:
+    """LIEF's opinion is asked of files that are written; to import it is half of what a run begins with."""
+    code, libraries = run("kinst_run", SAMPLE, "-n", "fbt:::entry { @ = count(); }", "--timeout", "1us")
+    assert (code, "lief" in libraries) == (0, False)
+
+
 @pytest.mark.parametrize(
     ("line", "libraries"),
     [

@@ -254,6 +254,9 @@ class Amd64Exceptions:
         """Never called: there are no `vectors`."""
         return None
 
+    def forget_registers(self) -> None:
+        """Nothing is kept here."""
+
     def read_register(self, cpu: Cpu, register: SystemRegister) -> int | None:
         """Never called: there are no `system_registers`."""
         return None

@@ -23,6 +23,7 @@ from kinst.runtime.machine.exceptions.arm64_syndrome import (
 )
 from kinst.runtime.machine.held_pages import HELD
 from kinst.runtime.paging.walker import Access, PageFault
+from kinst.targets.errors import MachineError
 
 if TYPE_CHECKING:
     from kinst.runtime.machine.machine import Cpu
@@ -111,6 +112,22 @@ class RegisterBank(Protocol):
         ...
 
 
+class NoTimer:
+    """The timer of a machine whose board is not started: a function is called by itself."""
+
+    def read(self, cpu: "Cpu", register: SystemRegister) -> int | None:
+        """Raises MachineError."""
+        raise _no_device(cpu, "the generic timer")
+
+    def write(self, cpu: "Cpu", register: SystemRegister, value: int) -> bool:
+        """Raises MachineError."""
+        raise _no_device(cpu, "the generic timer")
+
+
+def _no_device(cpu: "Cpu", what: str) -> MachineError:
+    return MachineError(f"at {cpu.registers.get('pc'):#x}: {what}: a function that is called by itself has no devices")
+
+
 @dataclass(slots=True)
 class Arm64Exceptions:
     """The exceptions of one board. `has_el2`: guests may run at EL2, and firmware is called by smc instead of hvc.
@@ -121,7 +138,7 @@ class Arm64Exceptions:
     has_el2: bool = False
     armed: Mapping[int, bytes] = field(default_factory=lambda: {4: ARMED})
     firmware: Firmware = field(init=False)
-    timer: RegisterBank = field(init=False)
+    timer: RegisterBank = field(default_factory=NoTimer, init=False)
     _resets: dict[int, Callable[["Cpu"], None]] = field(default_factory=dict, init=False)
     debug: DebugRegisters = field(default_factory=DebugRegisters, init=False)
 
@@ -259,6 +276,10 @@ class Arm64Exceptions:
     def interrupted(self, cpu: "Cpu") -> int | None:
         """Never called: there are no `vectors`."""
         return None
+
+    def forget_registers(self) -> None:
+        """Those of the debugger: no breakpoint or watchpoint is enabled."""
+        self.debug.forget()
 
     def read_register(self, cpu: "Cpu", register: SystemRegister) -> int | None:
         """MRS of a timer register, or of one whose value in Unicorn is wrong."""

@@ -17,6 +17,7 @@ from kinst.runtime.machine.exception_model import SystemRegister
 from kinst.runtime.machine.exceptions.arm64_accesses import accessed
 from kinst.runtime.machine.exceptions.arm64_syndrome import Class, data_abort, syndrome
 from kinst.runtime.paging.walker import Access, PageFault
+from kinst.targets.errors import MachineError
 
 if TYPE_CHECKING:
     from kinst.runtime.machine.machine import Cpu, Space
@@ -107,6 +108,14 @@ class DebugRegisters:
         else:
             enabled.discard(register)
 
+    def forget(self) -> None:
+        """Nothing is enabled any more; the registers in Unicorn are the caller's affair."""
+        self._breakpoints.clear()
+        self._values.clear()
+        if self._watched and self.space is not None:
+            self.space.held.hold(None)
+        self._watched = ()
+
     def loaded(self, cpu: "Cpu") -> None:
         """Let the engine look for what this CPU wants, in place of the one before."""
         before, self._loaded = self._loaded, cpu
@@ -153,8 +162,11 @@ class DebugRegisters:
         watched = tuple(self._watchpoints(cpu.number))
         if watched == self._watched:
             return
+        if self.space is None:
+            raise MachineError(
+                f"at {cpu.registers.get('pc'):#x}: a watchpoint: a function that is called by itself has none"
+            )
         self._watched = watched
-        assert self.space is not None
 
         def refuses(address: int) -> bool:  # loads too where stores are watched: a TLB entry is for both
             level, page = cpu.registers.get("pstate") >> 2 & 3, address & -_PAGE

@@ -248,6 +248,9 @@ class Riscv64Exceptions:
 
     # -- not on this machine ------------------------------------------------------------------------------------------
 
+    def forget_registers(self) -> None:
+        """Nothing is kept here."""
+
     def read_register(self, cpu: Cpu, register: SystemRegister) -> int | None:
         """Never called: only arm64 has `system_registers`."""
         return None

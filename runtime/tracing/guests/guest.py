@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from kinst.runtime.engine.bare_qiling import BareQiling
 from kinst.runtime.input.typist import Typist
-from kinst.runtime.machine.calling.call import FunctionCall, find_function
+from kinst.runtime.machine.calling.call import Call, FunctionCall, find_function
 from kinst.runtime.machine.configuration import End
 from kinst.runtime.machine.loading.loaded import Loaded
 from kinst.runtime.machine.system import System
@@ -116,6 +116,14 @@ class Guest:
         if self._standalone is not None:
             self._standalone.look(end)
         return end
+
+    def call(self, call: Call, address: int, limits: Limits) -> End:
+        """Call a function at a link address, where the machine is as it was loaded for calls: the first time, or
+        because it was set back. Raises MachineError: as `go`."""
+        self._is_started, self.result = True, None
+        self._panic.begin_anew()
+        self._call = FunctionCall(self.system, self.loaded, call, address)
+        return self.go(limits, lambda _data: None)
 
     def _start(self) -> None:
         call = self.prepared.call

@@ -36,6 +36,7 @@ class PanicWatch:
         self._nameless = None if (image.symbols.kind == STT_FUNC).any() else image
         self._heard = b""
         self._words: list[tuple[int, PanicSign]] = []
+        self._is_known = False  # whether there are signs, and all of them are in memory
         self._pace = NowAndThen(_PERIOD)
         self._quiet_since: int | None = None  # None: it has not panicked
         self._find_signs(image)
@@ -49,6 +50,11 @@ class PanicWatch:
             if _SUSPICIOUS in self._heard:
                 image, self._nameless = self._nameless, None
                 self._find_signs(replace(image, symbols=image.symbols.joined(own_names(image))))
+
+    def begin_anew(self) -> None:
+        """Between two calls: the machine is as it was loaded, and the time begins at 0."""
+        self._quiet_since = None
+        self._begin()
 
     def look(self) -> None:
         """End the run if the kernel has panicked and has said all that it had to say."""
@@ -67,7 +73,11 @@ class PanicWatch:
         addresses = [image.symbols.address_of(sign.symbol) for sign in signs]
         places = [None if address is None else self._loaded.physical(address) for address in addresses]
         self._words = [(place, sign) for place, sign in zip(places, signs, strict=True) if place is not None]
-        if signs and len(self._words) == len(signs):
+        self._is_known = bool(signs) and len(self._words) == len(signs)
+        self._begin()
+
+    def _begin(self) -> None:
+        if self._is_known:
             self._pace.begin()
         else:
             self._pace.stop()

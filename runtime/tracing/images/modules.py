@@ -15,7 +15,7 @@ from kinst.runtime.patched.sites import Patched, SiteTable
 from kinst.runtime.tracing.images.patched_code import PatchedCode
 from kinst.runtime.trap.arch.registry import emulator
 from kinst.targets.errors import UsageError
-from kinst.targets.image import Image, open_image
+from kinst.targets.image import Image, open_to_run
 from kinst.targets.manifest.packed import Manifest, find_manifest
 from kinst.targets.probe_ids import FIRST_PROBE_ID
 
@@ -30,7 +30,7 @@ class PatchedModule:
 
 def has_sites(path: Path) -> bool:
     """Whether a module's file was patched. Raises ImageError, ManifestError: it cannot be read."""
-    manifest = find_manifest(open_image(path))
+    manifest = find_manifest(open_to_run(path))
     return manifest is not None and manifest.standalone is None
 
 
@@ -46,7 +46,7 @@ def patched_modules(modules: Sequence[tuple[str, Path]], arch: str, identifier: 
         ImageError, ManifestError, UsageError: a file cannot be such a module.
     """
     for name, path in modules:
-        image = open_image(path, module=name)
+        image = open_to_run(path, module=name)
         manifest = find_manifest(image)
         if image.facts.name != arch:
             raise UsageError(f"{path}: is a module for {image.facts.name}, the image is for {arch}")

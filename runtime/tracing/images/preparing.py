@@ -22,7 +22,7 @@ from kinst.runtime.tracing.request import Request
 from kinst.targets.c_types import ImageTypes
 from kinst.targets.elf.header import FileKind
 from kinst.targets.errors import PlacementError, UsageError
-from kinst.targets.image import Image, open_image
+from kinst.targets.image import Image, open_to_run
 from kinst.targets.machines.machine import MachineFacts
 from kinst.targets.machines.registry import default_machine, machine_facts
 from kinst.targets.manifest.packed import Manifest, find_manifest
@@ -42,7 +42,7 @@ class LateOpened:
     def __call__(self) -> Opened:
         """The image taken apart. Raises KinstError if it cannot be read."""
         if self._opened is None:
-            self._opened = open_source(self._source)
+            self._opened = open_source(self._source, read=open_to_run)
         return self._opened
 
     def inlines(self) -> DebugInlines:
@@ -134,7 +134,7 @@ def _with_modules(request: Request, opened: Opened | None) -> tuple[Opened | Non
     """The patched ones among the modules that the guest may load. If there are any, the image is taken apart."""
     if not any(has_sites(path) for _, path in request.modules):
         return opened, ()
-    opened = opened or open_source(source_of(request), progress=request.progress)
+    opened = opened or open_source(source_of(request), progress=request.progress, read=open_to_run)
     if opened.manifest is not None and opened.manifest.standalone is not None:
         raise UsageError(f"{request.image}: is standalone, and has no handler: its modules' probes need one")
     if request.method is Method.JUMP:
@@ -159,7 +159,7 @@ def source_of(request: Request) -> Source:
 def _as_it_is(request: Request) -> tuple[Image, Manifest | None]:
     """The image in the file, with the module and the names that it was patched with."""
     assert request.image is not None
-    image = open_image(request.image, module=request.name)
+    image = open_to_run(request.image, module=request.name)
     manifest = find_manifest(image)
     if manifest is not None:
         image = replace(with_names(image, manifest.given), module=request.name or manifest.module)

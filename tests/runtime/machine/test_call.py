@@ -4,13 +4,16 @@ from pathlib import Path
 
 import pytest
 
+from kinst.rewriter.assemble import assemble
 from kinst.runtime.api import open_image
 from kinst.runtime.machine.calling.call import parse_call
 from kinst.runtime.machine.configuration import End
 from kinst.runtime.trace import Trace
+from kinst.targets.arch.arm64 import ARM64
 from kinst.targets.arch.registry import NAMES
 from kinst.targets.errors import KinstError, MachineError, UsageError
 from tests.runtime.tracing.recorder import Recorder
+from tests.writers.elf import EM_AARCH64, Part, Symbol, elf64
 
 SAMPLES = Path(__file__).parents[3] / "samples"
 
@@ -90,3 +93,11 @@ def test_what_goes_wrong_is_said(arch: str, text: str, message: str) -> None:
 def test_a_breakpoint_that_nothing_handles() -> None:
     with pytest.raises(MachineError, match="which nothing handles"):
         call("riscv64", "trap_selftest()")
+
+
+def test_a_timer_that_is_read_is_a_line_and_no_traceback(tmp_path: Path) -> None:
+    text, path = 0x4008_0000, tmp_path / "timer.elf"
+    code = assemble(ARM64, "mrs x0, cntvct_el0; ret", text)
+    path.write_bytes(elf64(EM_AARCH64, text, [Part(".text", text, code, 5)], [Symbol("clock", text, 8)]))
+    with open_image(path) as image, pytest.raises(MachineError, match=r"^at 0x40080000: the generic timer: a function"):
+        image.call("clock")
