@@ -13,7 +13,8 @@ import numpy as np
 
 from kinst.runtime.input.typist import Keyboard
 from kinst.runtime.live.command import QemuCommand, qemu_command
-from kinst.runtime.live.guest import Hits, LiveGuest, Started
+from kinst.runtime.live.guest import LiveGuest, Started
+from kinst.runtime.live.hits import Hits
 from kinst.runtime.live.keeping import Keeping
 from kinst.runtime.live.loading import given
 from kinst.runtime.live.making import Made, made
@@ -34,7 +35,7 @@ from kinst.runtime.tracing.standalone.probes import KeptProbes, StandaloneProbes
 from kinst.targets.c_types import ImageTypes
 from kinst.targets.elf.header import PT_LOAD
 from kinst.targets.errors import UsageError
-from kinst.targets.standalone import TIME, Action
+from kinst.targets.standalone import TIME
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +169,7 @@ def _hits(
     rows = np.searchsorted(prepared.manifest.sites["address"], manifest.sites["address"])
     probes.expect(standalone, len(manifest.sites), timebase, rows)
     placement = Placement(alone.image, manifest, standalone, range(ram.start, ram.start + ram.size))
-    return Hits(probes, placement, ram, now, standalone.action is Action.COUNT)
+    return Hits(probes, alone, placement, ram, now)
 
 
 def _memory_of(command: QemuCommand) -> int:

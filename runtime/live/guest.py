@@ -1,61 +1,24 @@
-"""A guest in a QEMU of ours -> its console, its end, and the hits that its image keeps in its memory."""
+"""A guest in a QEMU of ours -> its console, what is typed at it, its limits and its end."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
 from kinst.runtime.input.typist import Typist
+from kinst.runtime.live.hits import Hits
 from kinst.runtime.live.qemu import Qemu
 from kinst.runtime.machine.configuration import End
 from kinst.runtime.machine.device import Timed
 from kinst.runtime.machine.idle_machine import IdleMachine
 from kinst.runtime.machine.serial_line import SerialLine
 from kinst.runtime.patched.sites import SiteTable
-from kinst.runtime.readout.memory import Memory
-from kinst.runtime.readout.placement import Placement
 from kinst.runtime.tracing.host.limits import Limits
 from kinst.runtime.tracing.programs.until import UntilWatch
 from kinst.runtime.tracing.running import PAUSES
-from kinst.runtime.tracing.standalone.probes import KeptProbes
-from kinst.targets.errors import MachineError
 
 _EVERY: Final = 10_000_000  # ns between looks at the console, the ring and QEMU's end
 _TYPED: Final = 256  # bytes at a time
 _QUIET: Final = 500_000_000  # ns without output after which a guest is taken to wait for input
-_SOONEST, _LATEST = 20_000_000, 1_000_000_000  # ns between looks for an image that is not in memory yet
-
-
-@dataclass(slots=True)
-class Hits:
-    """What an image keeps in the memory of its guest. `find` is called while the guest runs."""
-
-    probes: KeptProbes
-    placement: Placement
-    memory: Memory
-    now: Callable[[], int]
-    is_counted: bool
-    is_there: bool = False
-    pause: int = _SOONEST
-    look_at: int = 0
-
-    def find(self, *, is_last: bool = False) -> None:
-        """Let probes fire for what is new. A boot loader may not have put the image there yet.
-
-        Raises:
-            MachineError: this is the last time, and the image is not there; or what is there is not its own.
-        """
-        if not self.is_there and not is_last and self.now() < self.look_at:
-            return
-        try:
-            read = self.placement.reader(self.memory)
-        except MachineError:
-            if is_last and not self.is_there:
-                raise
-            self.pause = min(2 * self.pause, _LATEST)
-            self.look_at = self.now() + self.pause
-            return
-        self.is_there = True
-        self.probes.fire(self.probes.find(read, is_last=is_last))
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +66,10 @@ class LiveGuest:
         assert self._started is not None, "begin() comes first"
         return self._started.qemu
 
+    @property
+    def _hits(self) -> Hits | None:
+        return None if self._started is None else self._started.hits
+
     def go(self, limits: Limits, console: Callable[[bytes], None]) -> End:
         """See `Traced`. Raises MachineError: QEMU has ended by itself, or the image is not in its memory."""
         self._console = console
@@ -135,9 +102,8 @@ class LiveGuest:
 
     def fold(self) -> None:
         """Give counts to aggregations that somebody is about to look at."""
-        hits = None if self._started is None else self._started.hits
-        if hits is not None and hits.is_counted:
-            hits.find()
+        if self._hits is not None and self._hits.is_counted:
+            self._hits.find()
 
     def close(self) -> None:
         """End QEMU."""
@@ -162,6 +128,6 @@ class LiveGuest:
             self._unsent = self._unsent[self._qemu.type(self._unsent) :]
 
     def _find(self, *, is_last: bool) -> None:
-        hits = None if self._started is None else self._started.hits
+        hits = self._hits
         if hits is not None and (is_last or not hits.is_counted):
             hits.find(is_last=is_last)

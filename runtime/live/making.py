@@ -19,7 +19,7 @@ from kinst.rewriter.rewriting import Opened, plan_of
 from kinst.rewriter.shell.cache_home import is_private, own_folder
 from kinst.rewriter.shell.fresh_file import fresh_file
 from kinst.rewriter.shell.progress import Progress
-from kinst.rewriter.standalone.report import no_jump_summary
+from kinst.rewriter.standalone.report import may_move, no_jump_summary
 from kinst.rewriter.standalone.request import Request
 from kinst.rewriter.writing.write import write_image
 from kinst.targets.errors import KinstError, PlacementError
@@ -65,6 +65,11 @@ def made(opened: Opened, resolution: Resolution, request: Request, progress: Pro
 
 def _written(path: Path, opened: Opened, resolution: Resolution, request: Request, progress: Progress) -> Made:
     plan = _planned(opened, resolution, request, progress)
+    if may_move(plan.image, plan.manifest):
+        raise KinstError(
+            f"{plan.image.path}: has relocations, and may copy itself elsewhere without its trampolines, as U-Boot "
+            "does: our own machine (without --on) follows it"
+        )
     refused = no_jump_summary(plan.no_jumps, len(plan.manifest.sites))
     with fresh_file(path.with_suffix(".txt")) as file:
         file.write(refused.encode())
