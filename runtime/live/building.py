@@ -150,10 +150,11 @@ def _started(
     try:
         ram.place(qemu.monitor.human("info mtree -f"))
         if alone is None:
-            return Started(qemu, None)
-        return Started(qemu, _hits(prepared, kept.probes, alone, qemu, ram, now))
+            return Started(qemu, ram, None)
+        return Started(qemu, ram, _hits(prepared, kept.probes, alone, qemu, ram, now))
     except BaseException:
         qemu.close()
+        ram.close()
         raise
 
 

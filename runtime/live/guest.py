@@ -1,12 +1,14 @@
 """A guest in a QEMU of ours -> its console, what is typed at it, its limits and its end."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
 from kinst.runtime.input.typist import Typist
 from kinst.runtime.live.hits import Hits
 from kinst.runtime.live.qemu import Qemu
+from kinst.runtime.live.ram import SharedRam
 from kinst.runtime.machine.configuration import End
 from kinst.runtime.machine.device import Timed
 from kinst.runtime.machine.idle_machine import IdleMachine
@@ -15,6 +17,7 @@ from kinst.runtime.patched.sites import SiteTable
 from kinst.runtime.tracing.host.limits import Limits
 from kinst.runtime.tracing.programs.until import UntilWatch
 from kinst.runtime.tracing.running import PAUSES
+from kinst.targets.errors import MachineError
 
 _EVERY: Final = 10_000_000  # ns between looks at the console, the ring and QEMU's end
 _TYPED: Final = 256  # bytes at a time
@@ -23,9 +26,10 @@ _QUIET: Final = 500_000_000  # ns without output after which a guest is taken to
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """A QEMU, and the hits in its memory; None: the image has no probes."""
+    """A QEMU, its memory, and the hits in that; None: the image has no probes."""
 
     qemu: Qemu
+    ram: SharedRam
     hits: Hits | None
 
 
@@ -42,7 +46,7 @@ class LiveGuest:
         self._console: Callable[[bytes], None] = lambda _data: None
         self._unsent = b""
         self._started: Started | None = None
-        self._next = 0
+        self._next = self._exit_code = 0
         machine.attach_observer(self)
         machine.attach_observer(self._until)
 
@@ -74,16 +78,12 @@ class LiveGuest:
         """See `Traced`. Raises MachineError: QEMU has ended by itself, or the image is not in its memory."""
         self._console = console
         self._until.look_for(limits.until)
-        try:
-            self._qemu.go_on()
-            end = self.clock.run(limits.timeout, limits.wall_timeout)
-            if end in PAUSES:
-                self._qemu.pause()
-            self._hear()
-            self._find(is_last=True)
-        except BaseException:
-            self._qemu.close()
-            raise
+        self._qemu.go_on()
+        end = self.clock.run(limits.timeout, limits.wall_timeout)
+        if end in PAUSES:
+            self._qemu.pause()
+        self._hear()
+        self._find(is_last=end not in PAUSES)
         return end
 
     def deadline(self) -> int:
@@ -106,14 +106,20 @@ class LiveGuest:
             self._hits.find()
 
     def close(self) -> None:
-        """End QEMU."""
-        if self._started is not None:
-            self._qemu.close()
+        """End QEMU. What is in its memory is found before that, however the run has ended."""
+        started, self._started = self._started, None
+        if started is None:
+            return
+        self._exit_code = started.qemu.close()
+        with suppress(MachineError):  # what was wrong was said
+            if started.hits is not None:
+                started.hits.find(is_last=True)
+        started.ram.close()
 
     @property
     def exit_code(self) -> int:
         """What the guest gave when it switched itself off."""
-        return 0 if self._started is None else self._qemu.exit_code
+        return self._exit_code
 
     def _hear(self) -> None:
         if data := self._qemu.heard():

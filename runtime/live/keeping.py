@@ -17,7 +17,7 @@ from kinst.targets.manifest.packed import Manifest
 from kinst.targets.standalone import MOST_FIELDS, TIME, Action
 
 _INSTEAD: Final = "leave --on out: our own machine has it"
-_MOST_RECORDS: Final = 1 << 16  # of a ring: some megabytes
+_MOST_RECORDS: Final = 1 << 16  # of a ring, a power of two: some megabytes
 
 
 class Keeping:
@@ -59,8 +59,8 @@ class Keeping:
         self._is_recorded = True
         self._fields |= {TIME: None}
 
-    def request(self, capacity: int = _MOST_RECORDS) -> Request:
-        """The same as a value. `capacity`: records of the ring, a power of two."""
+    def request(self) -> Request:
+        """The same as a value, with the largest ring."""
         if not self._is_recorded:
             return COUNT
-        return Request(Action.RECORD, tuple(self._fields), capacity, None)
+        return Request(Action.RECORD, tuple(self._fields), _MOST_RECORDS, None)

@@ -15,6 +15,8 @@ from kinst.targets.image import Image
 
 _KERNEL: Final = "-kernel"
 _FIRMWARE: Final = "-bios"
+_WITH_FIRMWARE: Final = ("arm64", "riscv64")  # machines whose firmware begins at address 0, or runs anywhere
+_KEPT: Final = 2 << 20  # bytes from where a RISC-V board starts that are the firmware's: kernels begin behind them
 _SHOFF: Final = struct.Struct("<Q")  # e_shoff, at 40
 _SECTIONS: Final = struct.Struct("<HH")  # e_shnum and e_shstrndx, at 60
 
@@ -80,15 +82,17 @@ def loading_of(image: Image, ram_base: int) -> Loading:
     QEMU knows Linux for arm64 and riscv64 by the header at its first byte. What is linked to where a RISC-V board
     starts takes the place of the firmware; so does what is linked to address 0: there arm64's `virt` has its flash, and
     OpenSBI, which runs where it is put, was linked. Everything else is a kernel: Multiboot's, PVH's, or an ELF file
-    that is entered as it is.
+    that is entered as it is, on RISC-V behind the memory that its firmware keeps.
     """
     first = min((one for one in image.segments if one.kind == PT_LOAD and one.size), key=lambda one: one.load_address)
     if text_offset(image, first) is not None:
         return Loading(_KERNEL, is_flat=True)
-    starts = {"arm64": {0}, "riscv64": {0, ram_base}}.get(image.facts.name, ())
-    if first.load_address in starts:
-        return Loading(_FIRMWARE, is_flat=True)
-    return Loading(_KERNEL, is_flat=False)
+    start, is_riscv = first.load_address, image.facts.name == "riscv64"
+    if start == 0 or (is_riscv and start == ram_base):
+        return (
+            Loading(_FIRMWARE, is_flat=True) if image.facts.name in _WITH_FIRMWARE else Loading(_KERNEL, is_flat=False)
+        )
+    return Loading(_FIRMWARE if is_riscv and start < ram_base + _KEPT else _KERNEL, is_flat=False)
 
 
 def _flat(image: Image) -> list[tuple[int, bytes]]:

@@ -20,6 +20,7 @@ _PATIENCE: Final = 3.0  # seconds for QEMU to end by itself
 _MOST: Final = 1 << 16  # bytes of its messages
 _PR_SET_PDEATHSIG: Final = 1  # prctl(2)
 _LIBC: Final = ctypes.CDLL(None)  # looked up before the fork: only what is safe behind it is done there
+_BROKEN: Final = ("internal-error", "io-error")  # what it stops with by itself, and cannot go on from
 _ENDS: Final = {
     "guest-shutdown": End.POWER_OFF,
     "guest-reset": End.RESET,
@@ -66,6 +67,8 @@ class Qemu:
         except MonitorError:
             self._process.terminate()
             self._process.wait()
+            ours.close()
+            self._console.close()
             raise MachineError(self._why()) from None
 
     def _why(self) -> str:
@@ -103,15 +106,12 @@ class Qemu:
         return self._ended
 
     def _note(self, event: str, data: Mapping[str, Any]) -> None:
+        if event == "STOP" and (state := self.monitor.ask("query-status")["status"]) in _BROKEN:
+            raise MachineError(f"{self._why()} ({state})")
         if event == "GUEST_PANICKED":
             self._ended = End.GUEST_PANIC
         elif event == "SHUTDOWN":
             self._ended = _ENDS.get(str(data.get("reason")), End.POWER_OFF)
-
-    @property
-    def exit_code(self) -> int:
-        """What the guest gave when it switched itself off: QEMU's own then."""
-        return max(self._process.poll() or 0, 0)
 
     # -- the console --------------------------------------------------------------------------------------------------
 
@@ -134,11 +134,17 @@ class Qemu:
 
     # -- the end ------------------------------------------------------------------------------------------------------
 
-    def close(self) -> None:
-        """End it, whatever it does."""
+    def close(self) -> int:
+        """End it, whatever it does. What it has printed is gone then. Returns the exit code that the guest gave: it is
+        QEMU's own."""
         if self._process.poll() is None:
             self._quit()
         self.monitor.close()
+        self._console.close()
+        if self._messages >= 0:
+            os.close(self._messages)
+            self._messages = -1
+        return max(self._process.returncode, 0)
 
     def _quit(self) -> None:
         try:

@@ -51,6 +51,13 @@ class SharedRam:
         """Its lowest physical address."""
         return min(address for address, _, _ in self._ranges)
 
+    def close(self) -> None:
+        """Let go of it."""
+        if self.descriptor >= 0:
+            self._map.close()
+            os.close(self.descriptor)
+            self.descriptor = -1
+
     def open(self) -> AbstractContextManager[Memory]:
         """See `Source`."""
         return nullcontext(self)

@@ -58,7 +58,7 @@ class UntilWatch:
     def _search(self, part: bytes) -> None:
         assert self._expression is not None
         line = self._line + part
-        if self._expression.is_in(line):
+        if self._expression.is_in(line.removesuffix(b"\r")):
             self._end_at = self._system.clock.now() + _LINE_REST
         self._line = line if len(line) <= _LONGEST_LINE else line[-_LONGEST_LINE // 2 :]
 
