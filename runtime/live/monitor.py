@@ -35,7 +35,11 @@ class Monitor:
         self._events = EventListener(("SHUTDOWN", "RESET", "GUEST_PANICKED", "STOP"))
         self._client.register_listener(self._events)
         connection.settimeout(0)
-        self._wait_for(self._client.connect(connection))
+        try:
+            self._wait_for(self._client.connect(connection))
+        except MonitorError:
+            self._loop.close()
+            raise
 
     def __enter__(self) -> Self:
         return self
