@@ -160,6 +160,8 @@ def _carry_out(request: Request, bounds: Limits, given: dict[str, Any], words: S
         return _watch(request, bounds, wishes, given)
     if given["read"] is not None:
         return carry_out(request, bounds, wishes, _readout(request, given))
+    if given["engine"] is not None:
+        return carry_out(request, bounds, wishes, _live(request, given))
     with told_of_arguments(request.image, request.arguments):
         return carry_out(request, bounds, wishes)
 
@@ -188,6 +190,19 @@ def _readout(request: Request, given: dict[str, Any]) -> "Build":
     if interval is not None and not given["read"].startswith("gdb:"):
         raise UsageError(f"--every {given['every']}: a file stays as it is: it is for --read gdb:HOST:PORT")
     return ReadoutBuilding(source, None if interval is None else int(interval * 1e9), end)
+
+
+def _live(request: Request, given: dict[str, Any]) -> "Build":
+    """What --on makes of the image."""
+    from kinst.runtime.live.building import LiveBuilding
+
+    if request.image is None:
+        raise UsageError("--on: give the IMAGE that it runs")
+    if request.call is not None or request.method is not None:
+        raise UsageError("--on: --call and --method are for our own machine")
+    if request.configuration.clock is not ClockKind.HOST:
+        raise UsageError("--on: QEMU's time is the host's: --clock icount is for our own machine")
+    return LiveBuilding(given["engine"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,5 +307,6 @@ def _request(ctx: click.Context, image: Path | None, arguments: tuple[str, ...],
         ends_on_panic=given["on_panic"] == END_ON_PANIC,
         csv_is_safe=given["csv_safe"],
         progress=silent if given["d_quiet"] else bars(unescaped(sys.stderr)),
+        is_planned_late=given["engine"] is not None,
         is_verbose=given["is_verbose"],
     )

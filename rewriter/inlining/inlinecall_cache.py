@@ -15,13 +15,15 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from kinst.rewriter.inlining.inlinecall import SHAPE
-from kinst.rewriter.shell.cache_home import cache_home
+from kinst.rewriter.shell.cache_home import cache_home, is_private, own_folder
 from kinst.rewriter.shell.fresh_file import fresh_file
 from kinst.targets import elf
 from kinst.targets.elf.file import ElfFile
 from kinst.targets.elf.notes import build_id
 from kinst.targets.visible import visible
 
+_NAME: Final = "inlinecall"
+_DEPTH: Final = 3  # folders: kinst-rewrite/inlinecall/<build-id>
 _LONGEST_NAME: Final = 200  # of a file; a function with a longer one is not kept
 _LARGEST: Final = 64 << 20  # bytes of a file: Linux's most inlined function has 3 MB
 _WORD: Final = range(1 << 64)
@@ -34,14 +36,14 @@ class KeptAnswers:
     def __init__(self, image: ElfFile, debug_file: Path | None) -> None:
         """Nothing is kept for an image without a build-id."""
         identity = build_id(image)
-        self._folder = None if identity is None else cache_home() / "kinst-rewrite" / "inlinecall" / identity.hex()
+        self._folder = None if identity is None else cache_home() / "kinst-rewrite" / _NAME / identity.hex()
         self._state = [str(debug_file or ""), _state(image.path), _code_state()]
 
     def read(self, function: str) -> Values | None:
         """What was kept about a function; None if there is nothing, or if it is no longer valid."""
         with contextlib.suppress(OSError, ValueError, TypeError, KeyError, RecursionError):
             path = self._path(function)
-            kept = None if path is None or not _is_private(path.parent) else json.loads(_content(path))
+            kept = None if path is None or not is_private(path.parent, _DEPTH) else json.loads(_content(path))
             if kept and kept["state"] == self._state and kept["debug_state"] == _state(Path(kept["debug_path"])):
                 functions: Values = kept["functions"]
                 return functions if _fits(functions, SHAPE) else None
@@ -60,22 +62,13 @@ class KeptAnswers:
             "functions": functions,
         }
         with contextlib.suppress(OSError):
-            cache_home().mkdir(parents=True, exist_ok=True, mode=0o700)
-            for folder in reversed(path.parents[:3]):  # ours: kinst-rewrite/inlinecall/<build-id>
-                folder.mkdir(exist_ok=True, mode=0o700)
-            if _is_private(path.parent):
+            if is_private(own_folder(_NAME, path.parent.name), _DEPTH):
                 with fresh_file(path) as file:
                     file.write(json.dumps(values, separators=(",", ":")).encode())
 
     def _path(self, function: str) -> Path | None:
         name = f"{quote(function, safe='', errors='surrogateescape')}.json"
         return None if self._folder is None or len(name) > _LONGEST_NAME else self._folder / name
-
-
-def _is_private(folder: Path) -> bool:
-    """Whether nobody else can have put a file or link there: the folder and the two above it are the user's own."""
-    states = [one.lstat() for one in (folder, *folder.parents[:2])]
-    return all(stat.S_ISDIR(one.st_mode) and one.st_uid == os.getuid() and not one.st_mode & 0o022 for one in states)
 
 
 def _content(path: Path) -> bytes:

@@ -44,6 +44,7 @@ class Attachment:
     surroundings: Surroundings
     inlines: InlineClauses
     has_guest: ClassVar = True
+    keyboard: ClassVar = None
     answer: ClassVar = ""
 
     @property

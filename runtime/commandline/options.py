@@ -273,6 +273,16 @@ machine_options: Final = together(
         help="Machine to run on; default: the one of the image's architecture.",
         brief="Machine to run on; else its architecture's.",
     ),
+    option(
+        "--on",
+        "engine",
+        group=_MACHINE,
+        metavar="COMMAND",
+        help="Run under QEMU instead, at its speed and on any of its boards: COMMAND starts it, without the image, as "
+        "'qemu-system-riscv64 -M sifive_u -smp 5 -m 512M'; or qemu, for the machine that fits. The word IMAGE in it "
+        "stands for the image, where another option than -kernel or -bios loads it.",
+        brief="Run under QEMU: a command that starts it, or qemu.",
+    ),
     option("--cpus", group=_MACHINE, type=int, default=1, show_default=True, metavar="N", help="Number of CPUs."),
     option(
         "--memory", group=_MACHINE, metavar="SIZE", is_rare=True, help="RAM, e.g. 256m; default: what the machine has."

@@ -7,13 +7,12 @@ instruction in every run.
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final, Protocol
 
 from kinst.runtime.input.expression import Expression
 from kinst.runtime.machine.console_line import ConsoleLine
-
-if TYPE_CHECKING:
-    from kinst.runtime.machine.system import System  # which imports the engine
+from kinst.runtime.machine.device import Clock, Timed
+from kinst.runtime.machine.serial_line import SerialLine
 
 _REST: Final = 20_000_000  # ns without output after which a guest is not about to print more
 _MOST_HEARD: Final = 1 << 16  # bytes that are kept to be looked at together
@@ -32,12 +31,38 @@ class _Line:
     prompt: Expression | None  # what the console's last line must contain; None: the guest waits for input
 
 
+class Typed(Protocol):
+    """A machine that can be typed at: `kinst.runtime.machine.system.System`, or one that runs elsewhere."""
+
+    @property
+    def clock(self) -> Clock:
+        """Its time."""
+        ...
+
+    @property
+    def serial_line(self) -> SerialLine:
+        """What is typed goes there."""
+        ...
+
+    def attach_timed(self, timed: Timed) -> None:
+        """Call it at its deadlines."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Keyboard:
+    """What a user of a machine types at."""
+
+    typist: "Typist"
+    serial_line: SerialLine
+
+
 class Typist:
     """Types lines in their order."""
 
-    def __init__(self, system: "System") -> None:
-        """There is nothing to type yet."""
-        self._system = system
+    def __init__(self, system: Typed, rest: int = _REST) -> None:
+        """There is nothing to type yet. `rest`: ns without output after which a guest that polls waits for input."""
+        self._system, self._rest = system, rest
         self._lines: deque[_Line] = deque()
         self._shown = ConsoleLine()
         self._heard = bytearray()  # what is not in `_shown` yet
@@ -70,9 +95,9 @@ class Typist:
         if not self._lines:
             return None
         if self._lines[0].prompt is None:
-            quiet = self._heard_at + _REST
+            quiet = self._heard_at + self._rest
             return quiet if quiet > self._system.clock.now() else None
-        return None if self._is_searched else self._heard_at + _REST
+        return None if self._is_searched else self._heard_at + self._rest
 
     def advance(self) -> None:
         """Type the next line if its prompt is shown."""
@@ -86,7 +111,7 @@ class Typist:
         """Type the next line if it has no prompt, and nothing is on its way to the guest or from it."""
         if not self._lines or self._lines[0].prompt is not None or not self._system.serial_line.is_empty:
             return
-        if self._system.clock.now() >= self._heard_at + _REST:
+        if self._system.clock.now() >= self._heard_at + self._rest:
             self._type()
 
     def _type(self) -> None:

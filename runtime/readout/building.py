@@ -10,6 +10,7 @@ from typing import ClassVar
 
 from kinst.runtime.machine.configuration import ClockKind, End
 from kinst.runtime.machine.loading.loaded import Loaded
+from kinst.runtime.patched.sites import SiteTable
 from kinst.runtime.readout.memory import Source
 from kinst.runtime.readout.placement import Placement
 from kinst.runtime.readout.readings import Readings
@@ -34,6 +35,7 @@ class Readout:
     readings: Readings
     inlines: ClassVar = None
     has_guest: ClassVar = False
+    keyboard: ClassVar = None
     exit_code: ClassVar = 0
     answer: ClassVar = ""
 
@@ -75,4 +77,10 @@ class ReadoutBuilding:
         readings = Readings(self._source, self._interval, self._end, placement, probes, host)
         segments = ((one.address, one.load_address, one.size) for one in image.segments if one.kind == PT_LOAD)
         loaded = Loaded(image, 0, image.entry, tuple(segments))
-        return Readout(prepared, probes.surroundings(host, loaded, types, readings.begin, warn), readings)
+
+        def begin(sites: SiteTable | None) -> None:
+            probes.check(sites)
+            readings.begin()
+
+        found = probes.surroundings(host, loaded, types, begin, probes.admitting(warn))
+        return Readout(prepared, found, readings)

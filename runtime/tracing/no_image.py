@@ -48,6 +48,7 @@ class Idle:
     """A machine on which only time passes; implements `kinst.runtime.tracing.running.Traced`."""
 
     has_guest = False
+    keyboard = None
     exit_code = 0
     answer = ""
 

@@ -39,6 +39,7 @@ class Request:
     records_tasks: bool = False  # whether it is noted which task each CPU runs when probes fire
     records_hits: bool = False  # whether it is counted how often each probe fires, and when
     csv_is_safe: bool = False  # whether no cell of --format csv is a formula to a spreadsheet
+    is_planned_late: bool = False  # the plan follows from what clauses read: they are checked first
     own_names: "Symbols | None" = None  # `Source.own_names`
     progress: Progress = silent  # told while the image is patched in memory
     ends_on_panic: bool = True  # whether a panic of the guest's kernel ends the run

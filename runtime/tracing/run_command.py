@@ -157,15 +157,15 @@ def with_report(output: Consumer, tracing: Tracing, page: BinaryIO | None, wishe
 
 def _run(tracing: Tracing, output: Consumer, limits: Limits, wishes: Wishes, *, shows_console: bool) -> Ending:
     """`shows_console`: the guest's console goes to a terminal."""
-    finish, guest = tracing.traced.surroundings.host.finish, tracing.guest
-    kind = StandardInput.NOTHING if guest is None else _standard_input(wishes, shows_console=shows_console)
+    finish, keyboard = tracing.traced.surroundings.host.finish, tracing.traced.keyboard
+    kind = StandardInput.NOTHING if keyboard is None else _standard_input(wishes, shows_console=shows_console)
     running = tracing.start(output, is_live=shows_console or kind is not StandardInput.NOTHING)
     with ExitStack() as stack:
         end = lambda *_: finish(End.INTERRUPTED)  # noqa: E731
         stack.enter_context(caught(end, *_ending_signals()))
-        if guest is not None:
-            guest.typist.add(wishes.typed, wishes.prompt)
-            stack.enter_context(connected(kind, guest.system.serial_line, end, _tell))
+        if keyboard is not None:
+            keyboard.typist.add(wishes.typed, wishes.prompt)
+            stack.enter_context(connected(kind, keyboard.serial_line, end, _tell))
         if kind is StandardInput.TERMINAL and not tracing.options.is_on("quiet"):
             _warn(NOTICE)
         return running.finish(running.go(limits))

@@ -9,6 +9,7 @@ from functools import cache
 from typing import Final, Protocol
 
 from kinst.runtime.input.expression import Expression
+from kinst.runtime.input.typist import Keyboard
 from kinst.runtime.machine.configuration import ClockKind, End
 from kinst.runtime.tracing.drain_timer import DrainTimer
 from kinst.runtime.tracing.host.ending import Ending, Outcome
@@ -44,6 +45,11 @@ class Traced(Protocol):
     @property
     def answer(self) -> str:
         """The result of a function call, as a line; empty if there was none."""
+        ...
+
+    @property
+    def keyboard(self) -> Keyboard | None:
+        """What can be typed at; None: nothing."""
         ...
 
     def on_turn(self, callback: Callable[[], None]) -> None:

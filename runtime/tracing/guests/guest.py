@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from kinst.runtime.engine.bare_qiling import BareQiling
-from kinst.runtime.input.typist import Typist
+from kinst.runtime.input.typist import Keyboard, Typist
 from kinst.runtime.machine.calling.call import Call, FunctionCall, find_function
 from kinst.runtime.machine.configuration import End
 from kinst.runtime.machine.loading.loaded import Loaded
@@ -75,6 +75,11 @@ class Guest:
     def answer(self) -> str:
         """The result of the call, as a line; empty if there was no call."""
         return "" if self.result is None else f"{self.prepared.request.call} = {self.result:#x}"
+
+    @property
+    def keyboard(self) -> Keyboard:
+        """What can be typed at."""
+        return Keyboard(self.typist, self.system.serial_line)
 
     def on_turn(self, callback: Callable[[], None]) -> None:
         """Let `callback` be called now and then, between two instructions."""

@@ -6,9 +6,10 @@ from pathlib import Path
 
 from kinst.rewriter.naming.inline_lookup import DebugInlines
 from kinst.rewriter.naming.inline_probes import Expansion
+from kinst.rewriter.naming.refusals import no_refusals
 from kinst.rewriter.naming.resolve import Resolution, numbering_of, resolve
 from kinst.rewriter.outcome_report import summary_lines, without_trampolines
-from kinst.rewriter.planning.plan import Plan
+from kinst.rewriter.planning.plan import Plan, manifest_of
 from kinst.rewriter.program import Program, with_names
 from kinst.rewriter.rewriting import Opened, Source, open_source, plan_of
 from kinst.rewriter.standalone.in_memory import with_segment
@@ -56,7 +57,8 @@ class LateOpened:
 class Planned:
     """The result of planning patches in memory for some names. Names that came to nothing have a reason."""
 
-    plan: Plan | None = None  # None: there is nothing to patch
+    plan: Plan | None = None  # None: there is nothing to patch, or not yet
+    resolution: Resolution | None = None  # what is planned later (`Request.is_planned_late`)
     reasons: Mapping[ProbeName, str] = field(default_factory=dict)
     refusals: tuple[str, ...] = ()  # what was refused for the others: a line each
     expansions: Mapping[ProbeName, Expansion] = field(default_factory=dict)  # for names that mean inlined copies
@@ -106,7 +108,7 @@ def prepare(request: Request, opened: Opened | None, names: Sequence[ProbeName],
         inlines = opened.inlines(with_parameters=True, types=types)
         planned = _planned(opened, names, inlines, request, has_modules=bool(modules))
     late = LateOpened(source_of(request), opened, inlines)
-    image, manifest = _as_it_is(request) if planned.plan is None else _as_planned(planned.plan)
+    image, manifest = _loaded(request, planned)
     facts = machine_facts(request.machine or default_machine(image.facts.name))
     if facts.arch != image.facts.name:
         raise UsageError(f"{request.image}: is for {image.facts.name}, and {facts.name} is not")
@@ -156,6 +158,15 @@ def source_of(request: Request) -> Source:
     return Source(request.image, request.name, request.symbols, request.debug_file, request.code, request.own_names)
 
 
+def _loaded(request: Request, planned: Planned) -> tuple[Image, Manifest | None]:
+    """The image that is loaded, and the manifest of its probes."""
+    if planned.plan is not None:
+        return _as_planned(planned.plan)
+    if planned.resolution is not None:
+        return planned.resolution.program.image, manifest_of(planned.resolution)[0]
+    return _as_it_is(request)
+
+
 def _as_it_is(request: Request) -> tuple[Image, Manifest | None]:
     """The image in the file, with the module and the names that it was patched with."""
     assert request.image is not None
@@ -184,6 +195,8 @@ def _planned(
     if not useful and not has_modules:  # what comes from these needs a plan to fit in
         return Planned(reasons=reasons)
     resolution = replace(resolution, outcomes=useful)
+    if request.is_planned_late:
+        return Planned(None, resolution, reasons, tuple(summary_lines(resolution, no_refusals(), 0)))
     is_far = opened.manifest is not None or request.method is Method.JUMP
     base = None if is_far else nearby(opened.program.image)
     try:
@@ -205,7 +218,7 @@ def _planned(
     refusals = tuple(filter(None, told))
     expansions = {one.name: one.expansion for one in useful if one.expansion is not None}
     own = {name: _own_code(expansion, resolution) for name, expansion in expansions.items()}
-    return Planned(plan, reasons, refusals, expansions, own)
+    return Planned(plan, None, reasons, refusals, expansions, own)
 
 
 def _own_code(expansion: Expansion, resolution: Resolution) -> tuple[OwnCode, ...]:

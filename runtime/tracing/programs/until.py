@@ -1,20 +1,33 @@
 """Lines of the guest's console -> the end of a run at the first line that matches."""
 
-from typing import Final
+from typing import Final, Protocol
 
 from kinst.runtime.input.expression import Expression
 from kinst.runtime.machine.configuration import End
-from kinst.runtime.machine.system import System
+from kinst.runtime.machine.device import Clock
 
 _LONGEST_LINE: Final = 4096  # bytes of a line that are searched again with what follows them
 _LINE_REST: Final = 20_000_000  # ns in which a line that matched can still be completed
+
+
+class Ended(Protocol):
+    """A machine that can be ended."""
+
+    @property
+    def clock(self) -> Clock:
+        """Its time."""
+        ...
+
+    def finish(self, end: End) -> None:
+        """End the run."""
+        ...
 
 
 class UntilWatch:
     """Searches each line of the console. A match ends the run when its line is complete, or a little later if the line
     is a prompt."""
 
-    def __init__(self, system: System) -> None:
+    def __init__(self, system: Ended) -> None:
         """Nothing is looked for yet."""
         self._system = system
         self._expression: Expression | None = None
@@ -45,7 +58,7 @@ class UntilWatch:
     def _search(self, part: bytes) -> None:
         assert self._expression is not None
         line = self._line + part
-        if self._expression.is_in(line):
+        if self._expression.is_in(line.removesuffix(b"\r")):
             self._end_at = self._system.clock.now() + _LINE_REST
         self._line = line if len(line) <= _LONGEST_LINE else line[-_LONGEST_LINE // 2 :]
 

@@ -17,6 +17,23 @@ from kinst.targets.standalone import TIME, Action, Standalone
 _LOOKS: Final = "it looks at arguments or registers"
 
 
+def arguments_of(wanted: Needs, kinds: set[int], arch: ArchFacts) -> dict[str, str]:
+    """The fields for arguments, and the registers that hold them, if it is the same one for all probes. kinst's probes
+    have none, and of a return's the first is known."""
+    names = arch.registers
+    if ProbeKind.FBT_ENTRY not in kinds:
+        is_wanted = ProbeKind.FBT_RETURN in kinds and 1 in wanted.arguments
+        return {"arg1": names[arch.return_value]} if is_wanted else {}
+    held = [] if ProbeKind.FBT_RETURN in kinds else [names[number] for number in arch.arguments]
+    return {f"arg{number}": held[number] if number < len(held) else "" for number in sorted(wanted.arguments)}
+
+
+def registers_of(wanted: Needs, arch: ArchFacts) -> list[str]:
+    """The fields for registers."""
+    names = arch.registers
+    return [names[number] for number in sorted(wanted.registers) if number < len(names) and number != arch.pc]
+
+
 class Admission:
     """Which clauses can run over what one image keeps."""
 
@@ -55,8 +72,8 @@ class Admission:
             self._check_counts(clause, wanted, why_told)
         if not kinds or not why_told:
             return
-        arguments = self._arguments(wanted, kinds)
-        fields = [*arguments, *self._registers(wanted), *([TIME] if wanted.has_time else [])]
+        arguments = arguments_of(wanted, kinds, self._arch)
+        fields = [*arguments, *registers_of(wanted, self._arch), *([TIME] if wanted.has_time else [])]
         if wanted.others:
             raise KinstError(f"{clause.description}: no image records {', '.join(sorted(wanted.others))}")
         if self._kept.action is Action.COUNT:
@@ -75,20 +92,6 @@ class Admission:
             why_told = "its CPU matters, and all CPUs count together"
         if why_told:
             raise KinstError(f"{clause.description}: {why_told}: --method jump only counts: leave it out")
-
-    def _arguments(self, wanted: Needs, kinds: set[int]) -> dict[str, str]:
-        """The fields for arguments, and the registers that hold them, if it is the same one for all probes. kinst's
-        probes have none, and of a return's the first is known."""
-        names, registers = self._arch.registers, self._arch.arguments
-        if ProbeKind.FBT_ENTRY not in kinds:
-            is_wanted = ProbeKind.FBT_RETURN in kinds and 1 in wanted.arguments
-            return {"arg1": names[self._arch.return_value]} if is_wanted else {}
-        held = [] if ProbeKind.FBT_RETURN in kinds else [names[number] for number in registers]
-        return {f"arg{number}": held[number] if number < len(held) else "" for number in sorted(wanted.arguments)}
-
-    def _registers(self, wanted: Needs) -> list[str]:
-        names = self._arch.registers
-        return [names[number] for number in sorted(wanted.registers) if number < len(names) and number != self._arch.pc]
 
     def _refusal(self, clause: Clause, why: str, fields: list[str]) -> KinstError:
         """With the action that keeps what the clause wants, and what is kept now."""

@@ -8,6 +8,7 @@ from kinst.runtime.clauses.profiles import user_mode
 from kinst.runtime.machine.configuration import End
 from kinst.runtime.machine.loading.loaded import Loaded
 from kinst.runtime.machine.system import System
+from kinst.runtime.patched.sites import SiteTable
 from kinst.runtime.tracing.host.guest_host import GuestHost
 from kinst.runtime.tracing.host.surroundings import Surroundings
 from kinst.runtime.tracing.running import PAUSES
@@ -34,9 +35,13 @@ class StandaloneGuest:
         """What clauses can see: no more than if it ran elsewhere."""
         system = self._system
         host = GuestHost(system, user_mode(system.arch, system.engine.live.get))
-        found = self._probes.surroundings(host, self._loaded, types, self._untouched.begin, warn)
+        found = self._probes.surroundings(host, self._loaded, types, self._begin, self._probes.admitting(warn))
         self._symbols = found.symbols
         return replace(found, fold=self._fold)
+
+    def _begin(self, sites: SiteTable | None) -> None:
+        self._probes.check(sites)
+        self._untouched.begin()
 
     def look(self, end: End) -> None:
         """Let its probes fire for what they have found since the last time. `end` is why the machine stopped.

@@ -1,10 +1,14 @@
-"""A standalone image, wherever it runs -> its probes, which fire for what is found in its memory.
+"""An image that keeps what its probes find, wherever it runs -> its probes, which fire for what is found in its memory.
 
 Nothing is known of a hit but what the image kept: no stacks, no threads, and of memory only what never changes.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
 
 from kinst.runtime.clauses.guest.no_guest import NoStacks, NoUserSymbols
 from kinst.runtime.clauses.guest.symbols import ImageSymbols
@@ -15,7 +19,7 @@ from kinst.runtime.machine.loading.loaded import Loaded
 from kinst.runtime.patched.sites import Patched, SiteTable
 from kinst.runtime.providers.dtrace import DtraceProvider
 from kinst.runtime.tracing.host.contract import Host, blank_firing
-from kinst.runtime.tracing.host.surroundings import SCRATCH, Surroundings
+from kinst.runtime.tracing.host.surroundings import SCRATCH, Admit, Surroundings
 from kinst.runtime.tracing.images.image_probes import providers_of
 from kinst.runtime.tracing.images.preparing import Prepared
 from kinst.runtime.tracing.standalone.admission import Admission
@@ -33,15 +37,16 @@ from kinst.targets.standalone import Action, Standalone
 _CPU: Final = 0  # the one that is shown for all
 
 
-class StandaloneProbes:
-    """The probes of one image."""
+class KeptProbes:
+    """The probes of one image, before and after it is known what that keeps."""
 
-    def __init__(self, prepared: Prepared, manifest: Manifest, kept: Standalone) -> None:
-        """`manifest` is the one of the prepared image, and `kept` what that says about what it keeps."""
-        self.kept, self.manifest = kept, manifest
+    def __init__(self, prepared: Prepared, manifest: Manifest | None) -> None:
+        """`manifest` names the probes; None: there are none. Nothing is kept yet."""
+        self.manifest = manifest
         self._prepared = prepared
-        self._hits = RecordedHits(prepared.image.facts, kept, prepared.facts.timebase)
-        self._findings = Findings(kept, len(manifest.sites))
+        self._hits = RecordedHits(prepared.image.facts)
+        self._findings: Findings | None = None
+        self._rows: NDArray[np.intp] | None = None
         self._lost = 0
 
     @property
@@ -50,7 +55,7 @@ class StandaloneProbes:
         return self._hits.frame
 
     def surroundings(
-        self, host: Host, loaded: Loaded, types: ImageTypes, arm: Callable[[], None], warn: Callable[[str], None]
+        self, host: Host, loaded: Loaded, types: ImageTypes, arm: Callable[[SiteTable | None], None], admit: Admit
     ) -> Surroundings:
         """What clauses can see.
 
@@ -58,14 +63,17 @@ class StandaloneProbes:
             host: the machine whose time passes.
             loaded: the image.
             types: prototypes of functions, for args[].
-            arm: called before the run.
-            warn: called with what may surprise.
+            arm: called with the sites before the run.
+            admit: see `Surroundings`.
         """
         prepared, arch, dtrace = self._prepared, host.arch, DtraceProvider()
-        exceptions = new_board(default_machine(arch.name)).exceptions
-        sites = SiteTable(Patched(self.manifest, loaded, b""), arch, emulator(arch), exceptions)
+        sites = None
+        if self.manifest is not None:
+            exceptions = new_board(default_machine(arch.name)).exceptions
+            sites = SiteTable(Patched(self.manifest, loaded, b""), arch, emulator(arch), exceptions)
         providers = providers_of(dtrace, host, sites, loaded, types)
-        self._hits.attach(sites, host.now)
+        if sites is not None:
+            self._hits.attach(sites, host.now)
         scratch = Scratch(SCRATCH)
         symbols = ImageSymbols(prepared.original, lambda: prepared.program().functions)
         return Surroundings(
@@ -80,27 +88,31 @@ class StandaloneProbes:
             user_symbols=NoUserSymbols(symbols.object_start),
             locate=lambda link, _site: link,
             profile=BareProfile(prepared.path.name),
-            arm=lambda: self._begin(sites, arm),
+            arm=lambda: arm(sites),
             fold=lambda: None,
-            admit=Admission(
-                *(self.manifest, self.kept, arch, warn),
-                is_made_here=prepared.planned.plan is not None,
-                cpus=prepared.request.configuration.cpus,
-            ),
+            admit=admit,
             timestamp=self._hits.now,
             take_drops=self._take_drops,
         )
 
-    def _begin(self, sites: SiteTable, arm: Callable[[], None]) -> None:
-        """Clauses were admitted. Raises KinstError: what is done in Python cannot be."""
-        if self.kept.action is Action.COUNT and not sites.is_counted:
-            raise KinstError("an action in Python is called for each hit, and the image only counts")
-        arm()
+    def expect(self, kept: Standalone, sites: int, timebase: int, rows: NDArray[np.intp] | None = None) -> None:
+        """From now on, memory has what `kept` says.
+
+        Args:
+            kept: what the image keeps.
+            sites: how many it has.
+            timebase: how many times a second the clock in records counts.
+            rows: for each of its sites the row in the manifest; None: they are the same.
+        """
+        self._findings, self._rows = Findings(kept, sites), rows
+        self._hits.expect(kept.fields, timebase)
 
     def find(self, read: Read, *, is_last: bool) -> Found:
         """What is new in memory, which `read` reads by link addresses. Raises MachineError."""
+        assert self._findings is not None, "expect() comes first"
         found = self._findings.take(read, is_last=is_last)
         self._lost += found.lost
+        found = found if self._rows is None else _by_rows(found, self._rows)
         self._hits.begin(found)
         return found
 
@@ -112,3 +124,35 @@ class StandaloneProbes:
         """Records that were lost since the last time, by CPU."""
         lost, self._lost = self._lost, 0
         return {_CPU: lost} if lost else {}
+
+
+class StandaloneProbes(KeptProbes):
+    """Those of an image that was made standalone for something, once and for all."""
+
+    def __init__(self, prepared: Prepared, manifest: Manifest, kept: Standalone) -> None:
+        """`manifest` is the one of the prepared image, and `kept` what that says about what it keeps."""
+        super().__init__(prepared, manifest)
+        self.manifest: Manifest = manifest
+        self.kept = kept
+        self.expect(kept, len(manifest.sites), prepared.facts.timebase)
+
+    def admitting(self, warn: Callable[[str], None]) -> Admission:
+        """What lets pass the clauses that look at nothing else. `warn` is called with what may surprise."""
+        return Admission(
+            *(self.manifest, self.kept, self._prepared.image.facts, warn),
+            is_made_here=self._prepared.planned.plan is not None,
+            cpus=self._prepared.request.configuration.cpus,
+        )
+
+    def check(self, sites: SiteTable | None) -> None:
+        """Clauses were admitted. Raises KinstError: what is done in Python cannot be."""
+        if self.kept.action is Action.COUNT and sites is not None and not sites.is_counted:
+            raise KinstError("an action in Python is called for each hit, and the image only counts")
+
+
+def _by_rows(found: Found, rows: NDArray[np.intp]) -> Found:
+    """What was found, by the rows of other sites."""
+    hits, records = np.zeros(int(rows.max(initial=-1)) + 1, np.uint64), found.records.copy()
+    hits[rows] = found.hits
+    records[:, 0] = rows[records[:, 0].astype(np.intp)]
+    return replace(found, hits=hits, records=records)

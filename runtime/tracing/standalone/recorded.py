@@ -17,7 +17,7 @@ from kinst.runtime.trap.trap import Enabling, Firing
 from kinst.runtime.trap.trap_frame import TrapFrame
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.manifest.packed import ProbeKind
-from kinst.targets.standalone import TIME, Standalone
+from kinst.targets.standalone import TIME
 
 _NANOSECONDS: Final = 1_000_000_000
 
@@ -40,24 +40,30 @@ class _Registers(list[int]):
 class RecordedHits:
     """The hits of a standalone image's probes, as clauses see them."""
 
-    def __init__(self, arch: ArchFacts, kept: Standalone, timebase: int) -> None:
-        """`timebase` is how many times a second the clock in records counts."""
+    def __init__(self, arch: ArchFacts) -> None:
+        """Nothing is recorded yet."""
         self._arch = arch
-        self._timebase = timebase
+        self._timebase = _NANOSECONDS
         self._passing: Callable[[], int] = lambda: 0
         self._registers = _Registers(arch.registers)
         self.frame = TrapFrame(self._registers, _no_memory, _no_memory, _no_memory)
-        names = [name for name in kept.fields if name != TIME]
         self._values: dict[str, int] = {}
-        self._fields = {name: 1 + kept.fields.index(name) for name in names}
-        self._numbers = {
-            arch.registers.index(name): column for name, column in self._fields.items() if name in arch.registers
-        }
-        self._known = frozenset((*self._numbers, arch.pc))
-        self._time = 1 + kept.fields.index(TIME) if TIME in kept.fields else None  # its column
+        self._fields: dict[str, int] = {}  # columns, by name
+        self._numbers: dict[int, int] = {}  # the same, by register
+        self._known = frozenset({arch.pc})
+        self._time: int | None = None  # its column
         self._sites: dict[int, tuple[int, tuple[Enabling, ...]]] = {}  # row -> address, what happens there
         self._table: SiteTable | None = None
         self._last = 0  # the time of the last record in ns; 0: there is none
+
+    def expect(self, fields: Sequence[str], timebase: int) -> None:
+        """From now on, records have these fields, and a clock that counts so many times a second."""
+        self._timebase = timebase
+        registers = self._arch.registers
+        self._fields = {name: 1 + column for column, name in enumerate(fields) if name != TIME}
+        self._numbers = {registers.index(name): column for name, column in self._fields.items() if name in registers}
+        self._known = frozenset((*self._numbers, self._arch.pc))
+        self._time = 1 + fields.index(TIME) if TIME in fields else None
 
     def now(self) -> int:
         """The time of the record that fires now, or else of the last one, or before them of the first. 0 if records

@@ -1,0 +1,182 @@
+"""All that was prepared, and a command that starts QEMU -> the guest in it, traced.
+
+Like `kinst.runtime.tracing.guests.building`, but the plan is made when all clauses were checked: what each record has
+follows from what they read.
+"""
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+
+from kinst.runtime.input.typist import Keyboard
+from kinst.runtime.live.command import QemuCommand, qemu_command
+from kinst.runtime.live.guest import LiveGuest, Started
+from kinst.runtime.live.hits import Hits
+from kinst.runtime.live.keeping import Keeping
+from kinst.runtime.live.loading import given
+from kinst.runtime.live.making import Made, made
+from kinst.runtime.live.qemu import Qemu
+from kinst.runtime.live.ram import SharedRam
+from kinst.runtime.live.timebase import timebase_of
+from kinst.runtime.machine.configuration import ClockKind, End
+from kinst.runtime.machine.loading.loaded import Loaded
+from kinst.runtime.patched.sites import SiteTable
+from kinst.runtime.readout.placement import Placement
+from kinst.runtime.tracing.host.contract import NoGuest
+from kinst.runtime.tracing.host.ending import Ending, Outcome, bare_ending
+from kinst.runtime.tracing.host.limits import Limits
+from kinst.runtime.tracing.host.surroundings import Admit, Surroundings
+from kinst.runtime.tracing.images.plug_ins import PlugIns
+from kinst.runtime.tracing.images.preparing import Prepared
+from kinst.runtime.tracing.standalone.probes import KeptProbes, StandaloneProbes
+from kinst.targets.c_types import ImageTypes
+from kinst.targets.elf.header import PT_LOAD
+from kinst.targets.errors import UsageError
+from kinst.targets.standalone import TIME
+
+
+@dataclass(frozen=True, slots=True)
+class LiveTraced:
+    """See `kinst.runtime.tracing.guests.built.Built`."""
+
+    prepared: Prepared
+    surroundings: Surroundings
+    guest: LiveGuest
+    inlines: ClassVar = None
+    has_guest: ClassVar = True
+    answer: ClassVar = ""
+
+    @property
+    def keyboard(self) -> Keyboard:
+        """What can be typed at."""
+        return Keyboard(self.guest.typist, self.guest.serial_line)
+
+    @property
+    def exit_code(self) -> int:
+        """What the guest gave when it switched itself off."""
+        return self.guest.exit_code
+
+    def on_turn(self, callback: Callable[[], None]) -> None:
+        """Let `callback` be called now and then."""
+        self.guest.clock.after_turn = callback
+
+    def go(self, limits: Limits, console: Callable[[bytes], None]) -> End:
+        """Let the guest run. Raises MachineError."""
+        return self.guest.go(limits, console)
+
+    def ending(self, outcome: Outcome) -> Ending:
+        """QEMU ends with the run, and does not say where its guest was."""
+        self.guest.close()
+        return bare_ending(outcome)
+
+
+class LiveBuilding:
+    """Makes a `LiveTraced` of what was prepared: a `kinst.runtime.tracing.guests.built.Build`."""
+
+    def __init__(self, text: str) -> None:
+        """`text` is the value of --on."""
+        self._text = text
+
+    def __call__(
+        self, prepared: Prepared, types: ImageTypes, plug_ins: PlugIns, warn: Callable[[str], None]
+    ) -> LiveTraced:
+        """QEMU is not started yet. Raises KinstError: it cannot be, or not with this image."""
+        image, request = prepared.image, prepared.request
+        command = qemu_command(self._text, image.facts.name, request.configuration)
+        kept = _kept(prepared, warn)
+        host = NoGuest(ClockKind.HOST, image.facts, kept.probes.frame)
+        guest = LiveGuest(host.machine, lambda sites: _started(prepared, command, kept, sites, host.machine.now, warn))
+        segments = ((one.address, one.load_address, one.size) for one in image.segments if one.kind == PT_LOAD)
+        loaded = Loaded(image, 0, image.entry, tuple(segments))
+        found = kept.probes.surroundings(host, loaded, types, guest.begin, kept.admit)
+        return LiveTraced(prepared, replace(found, fold=guest.fold), guest)
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """The probes of an image, which clauses they admit, and what makes the image that QEMU gets: None where that is
+    the file as it is."""
+
+    probes: KeptProbes
+    admit: Admit
+    make: Callable[[SiteTable | None], Made | None]
+
+
+def _kept(prepared: Prepared, warn: Callable[[str], None]) -> _Kept:
+    manifest, resolution = prepared.manifest, prepared.planned.resolution
+    if manifest is None:
+        return _Kept(KeptProbes(prepared, None), lambda _clause, _probes, _delivery: None, lambda _sites: None)
+    if manifest.standalone is not None:
+        standalone = StandaloneProbes(prepared, manifest, manifest.standalone)
+
+        def checked(sites: SiteTable | None) -> Made:
+            standalone.check(sites)
+            return Made(prepared.image, manifest, "")
+
+        return _Kept(standalone, standalone.admitting(warn), checked)
+    if resolution is None:
+        raise UsageError(f"{prepared.path}: has breakpoints, and under QEMU nobody handles them: give the original")
+    keeping = Keeping(manifest, prepared.image.facts, warn)
+
+    def wanted(sites: SiteTable | None) -> Made:
+        if sites is not None and not sites.is_counted:
+            keeping.all_hits()
+        return made(prepared.opened(), resolution, keeping.request(), prepared.request.progress)
+
+    return _Kept(KeptProbes(prepared, manifest), keeping, wanted)
+
+
+def _started(
+    prepared: Prepared,
+    command: QemuCommand,
+    kept: _Kept,
+    sites: SiteTable | None,
+    now: Callable[[], int],
+    warn: Callable[[str], None],
+) -> Started:
+    """Make the image, and start QEMU with it. Raises KinstError."""
+    alone = kept.make(sites)
+    if alone is not None and alone.refused and not prepared.request.options.is_on("quiet"):
+        warn(alone.refused)
+    image = prepared.image if alone is None else alone.image
+    ram = SharedRam(command.memory or _memory_of(command))
+    wanted = given(command, image, prepared.request.configuration, prepared.facts.ram_base)
+    with ExitStack() as files:
+        descriptors = [files.enter_context(file).fileno() for file in wanted.files]
+        qemu = Qemu(wanted.words, ram, files=descriptors, wants_console=not command.has_console)
+    try:
+        ram.place(qemu.monitor.human("info mtree -f"))
+        if alone is None:
+            return Started(qemu, ram, None)
+        return Started(qemu, ram, _hits(prepared, kept.probes, alone, qemu, ram, now))
+    except BaseException:
+        qemu.close()
+        ram.close()
+        raise
+
+
+def _hits(
+    prepared: Prepared, probes: KeptProbes, alone: Made, qemu: Qemu, ram: SharedRam, now: Callable[[], int]
+) -> Hits:
+    manifest, standalone = alone.manifest, alone.manifest.standalone
+    assert standalone is not None, "it was made so"
+    timebase = prepared.facts.timebase
+    if TIME in standalone.fields:
+        timebase = timebase_of(qemu.monitor, prepared.image.facts.name, timebase)
+    assert prepared.manifest is not None, "there are probes"
+    rows = np.searchsorted(prepared.manifest.sites["address"], manifest.sites["address"])
+    probes.expect(standalone, len(manifest.sites), timebase, rows)
+    placement = Placement(alone.image, manifest, standalone, range(ram.start, ram.start + ram.size))
+    return Hits(probes, alone, placement, ram, now)
+
+
+def _memory_of(command: QemuCommand) -> int:
+    """Bytes of RAM that a machine has if its command does not say so in a way that we read: QEMU is asked."""
+    qemu = Qemu(command.with_image("/dev/null"), None, wants_console=False)
+    try:
+        return int(qemu.monitor.ask("query-memory-size-summary")["base-memory"])
+    finally:
+        qemu.close()

@@ -1,0 +1,97 @@
+"""The value of --on -> the command that starts QEMU, without what we add to it."""
+
+import re
+import shlex
+import shutil
+from dataclasses import dataclass
+from typing import Final
+
+from kinst.runtime.machine.configuration import Configuration
+from kinst.targets.errors import UsageError
+
+IMAGE: Final = "IMAGE"  # the word of a command that stands for the image
+_OURS: Final = "qemu"  # a whole command: the machine that fits the image
+_PACKAGES: Final = {
+    "qemu-system-x86_64": "qemu-system-x86",
+    "qemu-system-i386": "qemu-system-x86",
+    "qemu-system-aarch64": "qemu-system-arm",
+    "qemu-system-riscv64": "qemu-system-misc (or qemu-system-riscv)",
+}
+_BOARDS: Final = {
+    "amd64": ("qemu-system-x86_64", "-M", "q35"),
+    "arm64": ("qemu-system-aarch64", "-M", "virt", "-cpu", "cortex-a57"),
+    "riscv64": ("qemu-system-riscv64", "-M", "virt"),
+}
+# What would take the guest, its console or its clock out of our hands, and what to do instead.
+_TAKEN: Final = {
+    "-S": "the guest is started as soon as its probes are there",
+    "-daemonize": "QEMU ends with the run",
+    "-incoming": "a guest that has begun cannot be rewritten",
+    "-mem-path": "its memory is in a file of ours",
+    "-icount": "its clock is the host's",
+}
+_SWALLOWED: Final = "-nographic"  # we say where its console goes
+_SIZE: Final = re.compile(r"(?:size=)?([0-9]+)([kKmMgG]?)")
+_UNITS: Final = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
+
+
+@dataclass(frozen=True, slots=True)
+class QemuCommand:
+    """A command. `memory`: bytes of RAM, if it says so in a way that we read; None: QEMU has to be asked."""
+
+    words: tuple[str, ...]  # the program first
+    memory: int | None
+    has_console: bool  # whether it says itself where the serial line goes
+
+    @property
+    def names_image(self) -> bool:
+        """Whether it says itself what loads the image."""
+        return any(IMAGE in re.split(r"[=,]", word) for word in self.words[1:])
+
+    def with_image(self, path: str) -> tuple[str, ...]:
+        """The words, with a path in place of `IMAGE`."""
+        return tuple(re.sub(rf"(^|[=,]){IMAGE}(?=$|,)", rf"\g<1>{path}", word) for word in self.words)
+
+
+def qemu_command(text: str, arch: str, configuration: Configuration) -> QemuCommand:
+    """Read the value of --on.
+
+    Args:
+        text: a command line as a shell has it, or the word qemu.
+        arch: the image's machine, amd64, arm64 or riscv64.
+        configuration: CPUs and memory, for the word qemu.
+
+    Raises:
+        UsageError: it starts no QEMU, one that is not installed, or has an option that cannot be.
+    """
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise UsageError(f"--on {text}: {error}") from None
+    if not words:
+        raise UsageError(f"--on: an empty command: give one such as '{' '.join(_BOARDS[arch])}'")
+    if words == [_OURS]:
+        words = _own(arch, configuration)
+    elif configuration.cpus > 1 or configuration.memory is not None:
+        raise UsageError("--on: a command says itself how many CPUs (-smp) and how much memory (-m) there are")
+    for word in words[1:]:
+        if word in _TAKEN:
+            raise UsageError(f"--on: {word} cannot be there: {_TAKEN[word]}")
+    if shutil.which(words[0]) is None:
+        package = _PACKAGES.get(words[0].rpartition("/")[2])
+        hint = f": apt install {package}" if package else ": it must start a qemu-system program"
+        raise UsageError(f"--on: {words[0]} is not installed{hint}")
+    kept = tuple(word for word in words if word != _SWALLOWED)
+    return QemuCommand(kept, _memory(kept), "-serial" in kept)
+
+
+def _own(arch: str, configuration: Configuration) -> list[str]:
+    words = [*_BOARDS[arch], "-smp", str(configuration.cpus)]
+    return words if configuration.memory is None else [*words, "-m", f"{configuration.memory >> 20}M"]
+
+
+def _memory(words: tuple[str, ...]) -> int | None:
+    """Of the last -m, if it is a plain size: megabytes without a unit."""
+    given = [words[place + 1] for place, word in enumerate(words[:-1]) if word == "-m"]
+    found = _SIZE.fullmatch(given[-1]) if given else None
+    return None if found is None else int(found[1]) * _UNITS[found[2].lower() or "m"]

@@ -1,0 +1,139 @@
+"""A guest in a QEMU of ours -> its console, what is typed at it, its limits and its end."""
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final
+
+from kinst.runtime.input.typist import Typist
+from kinst.runtime.live.hits import Hits
+from kinst.runtime.live.qemu import Qemu
+from kinst.runtime.live.ram import SharedRam
+from kinst.runtime.machine.configuration import End
+from kinst.runtime.machine.device import Timed
+from kinst.runtime.machine.idle_machine import IdleMachine
+from kinst.runtime.machine.serial_line import SerialLine
+from kinst.runtime.patched.sites import SiteTable
+from kinst.runtime.tracing.host.limits import Limits
+from kinst.runtime.tracing.programs.until import UntilWatch
+from kinst.runtime.tracing.running import PAUSES
+from kinst.targets.errors import MachineError
+
+_EVERY: Final = 10_000_000  # ns between looks at the console, the ring and QEMU's end
+_TYPED: Final = 256  # bytes at a time
+_QUIET: Final = 500_000_000  # ns without output after which a guest is taken to wait for input
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """A QEMU, its memory, and the hits in that; None: the image has no probes."""
+
+    qemu: Qemu
+    ram: SharedRam
+    hits: Hits | None
+
+
+class LiveGuest:
+    """The guest, from when QEMU is started: implements what `kinst.runtime.tracing.running.Traced` says of it. Also a
+    `Timed`."""
+
+    def __init__(self, machine: IdleMachine, start: Callable[[SiteTable | None], Started]) -> None:
+        """`machine` has the host's time. `start` makes the image and starts QEMU, which is paused then."""
+        self.clock, self._start = machine, start
+        self.serial_line = SerialLine()
+        self.typist = Typist(self, _QUIET)
+        self._until = UntilWatch(self)
+        self._console: Callable[[bytes], None] = lambda _data: None
+        self._unsent = b""
+        self._started: Started | None = None
+        self._next = self._exit_code = 0
+        machine.attach_observer(self)
+        machine.attach_observer(self._until)
+
+    def attach_timed(self, timed: Timed) -> None:
+        """See `Typed`."""
+        self.clock.attach_observer(timed)
+
+    def finish(self, end: End) -> None:
+        """End the run."""
+        self.clock.finish(end)
+
+    # -- the run ------------------------------------------------------------------------------------------------------
+
+    def begin(self, sites: SiteTable | None) -> None:
+        """Make the image, and start QEMU: errors come before anything is printed. Raises KinstError."""
+        if self._started is None:
+            self._started = self._start(sites)
+
+    @property
+    def _qemu(self) -> Qemu:
+        assert self._started is not None, "begin() comes first"
+        return self._started.qemu
+
+    @property
+    def _hits(self) -> Hits | None:
+        return None if self._started is None else self._started.hits
+
+    def go(self, limits: Limits, console: Callable[[bytes], None]) -> End:
+        """See `Traced`. Raises MachineError: QEMU has ended by itself, or the image is not in its memory."""
+        self._console = console
+        self._until.look_for(limits.until)
+        self._qemu.go_on()
+        end = self.clock.run(limits.timeout, limits.wall_timeout)
+        if end in PAUSES:
+            self._qemu.pause()
+        self._hear()
+        self._find(is_last=end not in PAUSES)
+        return end
+
+    def deadline(self) -> int:
+        """See `Timed`."""
+        return self._next
+
+    def advance(self) -> None:
+        """See `Timed`. Raises MachineError."""
+        end = self._qemu.end()  # first: what it has printed and kept until then is whole
+        self._hear()
+        self._type()
+        self._find(is_last=False)
+        if end is not None:
+            self.finish(end)
+        self._next = self.clock.now() + _EVERY
+
+    def fold(self) -> None:
+        """Give counts to aggregations that somebody is about to look at."""
+        if self._hits is not None and self._hits.is_counted:
+            self._hits.find()
+
+    def close(self) -> None:
+        """End QEMU. What is in its memory is found before that, however the run has ended."""
+        started, self._started = self._started, None
+        if started is None:
+            return
+        self._exit_code = started.qemu.close()
+        with suppress(MachineError):  # what was wrong was said
+            if started.hits is not None:
+                started.hits.find(is_last=True)
+        started.ram.close()
+
+    @property
+    def exit_code(self) -> int:
+        """What the guest gave when it switched itself off."""
+        return self._exit_code
+
+    def _hear(self) -> None:
+        if data := self._qemu.heard():
+            self._console(data)
+            self._until.look(data)
+            self.typist.hear(data)
+
+    def _type(self) -> None:
+        self.serial_line.look()
+        self._unsent = self._unsent or self.serial_line.poll(_TYPED)
+        if self._unsent:
+            self._unsent = self._unsent[self._qemu.type(self._unsent) :]
+
+    def _find(self, *, is_last: bool) -> None:
+        hits = self._hits
+        if hits is not None and (is_last or not hits.is_counted):
+            hits.find(is_last=is_last)

@@ -1,0 +1,81 @@
+"""The memory of a guest that runs elsewhere -> what its image keeps there, as long as it is the image's."""
+
+from collections.abc import Callable
+from typing import Final
+
+from kinst.runtime.live.making import Made
+from kinst.runtime.readout.memory import Memory
+from kinst.runtime.readout.placement import Placement, Read
+from kinst.runtime.tracing.standalone.probes import KeptProbes
+from kinst.targets.elf.header import PT_LOAD
+from kinst.targets.errors import MachineError
+from kinst.targets.standalone import Action
+
+_SOONEST, _LATEST = 20_000_000, 1_000_000_000  # ns between looks for an image that is not in memory yet
+_CHECKED: Final = 1_000_000_000  # ns between comparisons of all trampolines
+_SAMPLES: Final = 32  # of those that are inside the image
+_SAMPLE: Final = 12  # bytes of each; none is shorter
+
+
+class Hits:
+    """The hits of one image. A boot loader may put it into memory later; from then on its trampolines have to stay as
+    they are."""
+
+    def __init__(
+        self, probes: KeptProbes, alone: Made, placement: Placement, memory: Memory, now: Callable[[], int]
+    ) -> None:
+        """`now` is the host's time in ns."""
+        standalone = alone.manifest.standalone
+        assert standalone is not None, "it was made so"
+        self.is_counted = standalone.action is Action.COUNT
+        self._probes, self._placement, self._memory, self._now = probes, placement, memory, now
+        self._path, self._code = alone.image.path, _trampolines(alone)
+        self._read: Read | None = None
+        self._pause, self._next = _SOONEST, 0
+
+    def find(self, *, is_last: bool = False) -> None:
+        """Let probes fire for what is new.
+
+        Raises:
+            MachineError: this is the last time, and the image is not there; or something else has stored to its
+                trampolines, and what it did and counted since means nothing.
+        """
+        read = self._read or self._looked_for(is_last=is_last)
+        if read is None:
+            return
+        if is_last or self._now() >= self._next:
+            self._check(read)
+            self._next = self._now() + _CHECKED
+        self._probes.fire(self._probes.find(read, is_last=is_last))
+
+    def _looked_for(self, *, is_last: bool) -> Read | None:
+        if not is_last and self._now() < self._next:
+            return None
+        try:
+            self._read = self._placement.reader(self._memory)
+        except MachineError:
+            if is_last:
+                raise
+            self._next, self._pause = self._now() + self._pause, min(2 * self._pause, _LATEST)
+        return self._read
+
+    def _check(self, read: Read) -> None:
+        for address, code in self._code:
+            if read(address, len(code)) != code:
+                raise MachineError(
+                    f"the guest itself stored to a trampoline at {address:#x} or near: what it did and counted then "
+                    f"means nothing: kinst-rewrite --standalone --trampoline-base ADDR makes an image for memory that "
+                    "it leaves alone, which --on runs as well"
+                )
+
+
+def _trampolines(alone: Made) -> list[tuple[int, bytes]]:
+    """All of a segment of their own, but for counters and records in it; of those inside the image some."""
+    image, manifest, standalone = alone.image, alone.manifest, alone.manifest.standalone
+    assert standalone is not None, "it was made so"
+    start, size = manifest.trampolines
+    if any(one.kind == PT_LOAD and one.address == start for one in image.segments):
+        end = min(start + size, standalone.address) if standalone.address >= start else start + size
+        return [(start, image.read(start, end - start))]
+    starts = sorted({*manifest.sites["trampoline"].tolist()})
+    return [(one, image.read(one, _SAMPLE)) for one in starts[:: max(1, len(starts) // _SAMPLES)]]

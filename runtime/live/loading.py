@@ -1,0 +1,108 @@
+"""An image -> the option of QEMU that loads it, and files in the form that options take."""
+
+import os
+import struct
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import IO, Final
+
+from kinst.runtime.live.command import QemuCommand
+from kinst.runtime.machine.configuration import Configuration
+from kinst.runtime.machine.loading.linux_image import text_offset
+from kinst.targets.elf.header import PT_LOAD
+from kinst.targets.errors import UsageError
+from kinst.targets.image import Image
+
+_KERNEL: Final = "-kernel"
+_FIRMWARE: Final = "-bios"
+_WITH_FIRMWARE: Final = ("arm64", "riscv64")  # machines whose firmware begins at address 0, or runs anywhere
+_KEPT: Final = 2 << 20  # bytes from where a RISC-V board starts that are the firmware's: kernels begin behind them
+_SHOFF: Final = struct.Struct("<Q")  # e_shoff, at 40
+_SECTIONS: Final = struct.Struct("<HH")  # e_shnum and e_shstrndx, at 60
+
+
+@dataclass(frozen=True, slots=True)
+class Loading:
+    """How QEMU loads an image."""
+
+    option: str
+    is_flat: bool  # memory from its first byte on, as boot loaders have it; else an ELF file
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """The words of a command, and the files that they name by descriptor, which may be closed when it has them."""
+
+    words: tuple[str, ...]
+    files: tuple[IO[bytes], ...]
+
+
+def given(command: QemuCommand, image: Image, configuration: Configuration, ram_base: int) -> Given:
+    """The command with the image, and with what else the user wants in memory. Raises UsageError: it has no option for
+    that."""
+    if configuration.disks or configuration.rng_seed is not None or configuration.has_virtio_console:
+        raise UsageError("--on: its command says itself which devices there are: -drive, -device")
+    if configuration.kaslr_seed is not None:
+        raise UsageError("--kaslr-seed: is for our own machine; under QEMU a kernel draws its own")
+    loading = loading_of(image, ram_base)
+    named = command.names_image
+    file = _nameless("image", _without_sections(image) if named or not loading.is_flat else _flat(image))
+    files = [file]
+    words = [*command.with_image(_path(file))] if named else [*command.words, loading.option, _path(file)]
+    if configuration.command_line is not None:
+        words += ["-append", configuration.command_line]
+    for option, content in (("-initrd", configuration.initrd), ("-dtb", configuration.device_tree)):
+        if content is not None:
+            files.append(_nameless(option[1:], [(0, content)]))
+            words += [option, _path(files[-1])]
+    for placed in configuration.files:
+        files.append(_nameless("load", [(0, placed.content)]))
+        words += ["-device", f"loader,file={_path(files[-1])},addr={placed.address:#x},force-raw=on"]
+    return Given(tuple(words), tuple(files))
+
+
+def _path(file: IO[bytes]) -> str:
+    """How a process that has inherited the descriptor opens it."""
+    return f"/proc/self/fd/{file.fileno()}"
+
+
+def _nameless(name: str, pieces: Iterable[tuple[int, bytes | memoryview]]) -> IO[bytes]:
+    """A file without a name, which goes with the last process that has it."""
+    file = os.fdopen(os.memfd_create(f"kinst-{name}", os.MFD_CLOEXEC), "w+b")
+    for offset, piece in pieces:
+        file.seek(offset)
+        file.write(piece)
+    file.flush()
+    return file
+
+
+def loading_of(image: Image, ram_base: int) -> Loading:
+    """What its protocol wants.
+
+    QEMU knows Linux for arm64 and riscv64 by the header at its first byte. What is linked to where a RISC-V board
+    starts takes the place of the firmware; so does what is linked to address 0: there arm64's `virt` has its flash, and
+    OpenSBI, which runs where it is put, was linked. Everything else is a kernel: Multiboot's, PVH's, or an ELF file
+    that is entered as it is, on RISC-V behind the memory that its firmware keeps.
+    """
+    first = min((one for one in image.segments if one.kind == PT_LOAD and one.size), key=lambda one: one.load_address)
+    if text_offset(image, first) is not None:
+        return Loading(_KERNEL, is_flat=True)
+    start, is_riscv = first.load_address, image.facts.name == "riscv64"
+    if start == 0 or (is_riscv and start == ram_base):
+        return (
+            Loading(_FIRMWARE, is_flat=True) if image.facts.name in _WITH_FIRMWARE else Loading(_KERNEL, is_flat=False)
+        )
+    return Loading(_FIRMWARE if is_riscv and start < ram_base + _KEPT else _KERNEL, is_flat=False)
+
+
+def _flat(image: Image) -> list[tuple[int, bytes]]:
+    loads = [one for one in image.segments if one.kind == PT_LOAD and one.file_size]
+    first = min(one.load_address for one in loads)
+    return [(one.load_address - first, image.data[one.offset : one.offset + one.file_size].tobytes()) for one in loads]
+
+
+def _without_sections(image: Image) -> list[tuple[int, bytes]]:
+    """What is loaded, and the headers. QEMU reads all symbols that it finds, for a log that nobody asks for: half a
+    second for Linux."""
+    end = max(one.offset + one.file_size for one in image.segments if one.kind == PT_LOAD)
+    return [(0, image.data[:end].tobytes()), (40, _SHOFF.pack(0)), (60, _SECTIONS.pack(0, 0))]

@@ -1,0 +1,135 @@
+"""A resolution and what hits shall keep -> a standalone image, made once and kept by digest.
+
+To plan the jumps of all functions of Linux takes ten seconds; QEMU boots it in one. So the file is kept in
+``$XDG_CACHE_HOME/kinst-rewrite/live``, which is the user's alone, under the digest of all that it follows from.
+"""
+
+import hashlib
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+import kinst.rewriter
+import kinst.targets
+from kinst.rewriter.naming.resolve import Resolution
+from kinst.rewriter.planning.plan import Plan
+from kinst.rewriter.rewriting import Opened, plan_of
+from kinst.rewriter.shell.cache_home import is_private, own_folder
+from kinst.rewriter.shell.fresh_file import fresh_file
+from kinst.rewriter.shell.progress import Progress
+from kinst.rewriter.standalone.report import may_move, no_jump_summary
+from kinst.rewriter.standalone.request import Request
+from kinst.rewriter.writing.write import write_image
+from kinst.targets.errors import KinstError, PlacementError
+from kinst.targets.image import Image, open_image
+from kinst.targets.manifest.packed import Manifest, find_manifest
+from kinst.targets.standalone import Action
+from kinst.targets.visible import visible
+
+_FOLDER: Final = "live"
+_DEPTH: Final = 2  # folders of ours: kinst-rewrite/live
+_FEWER: Final = 4  # a ring that does not fit is made smaller by
+_LEAST: Final = 1 << 6  # records
+_KEPT: Final = 16  # files; the oldest go
+_LONGEST: Final = 1 << 14  # characters of what is said of refused sites
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A standalone image. `refused`: a line of the sites that are no jumps; empty if all are."""
+
+    image: Image
+    manifest: Manifest
+    refused: str
+
+
+def made(opened: Opened, resolution: Resolution, request: Request, progress: Progress) -> Made:
+    """The image for some sites, from the cache or made now.
+
+    Raises:
+        KinstError: no site can be a jump, or there is no room.
+    """
+    folder = _folder()
+    if folder is None:  # nothing is kept
+        with TemporaryDirectory(prefix="kinst-live-") as name:
+            return _written(Path(name) / "image.elf", opened, resolution, request, progress)
+    path = folder / f"{_digest(resolution, request)}.elf"
+    found = _kept(path)
+    if found is None:
+        found = _written(path, opened, resolution, request, progress)
+        _forget_old(folder)
+    return found
+
+
+def _written(path: Path, opened: Opened, resolution: Resolution, request: Request, progress: Progress) -> Made:
+    plan = _planned(opened, resolution, request, progress)
+    if may_move(plan.image, plan.manifest):
+        raise KinstError(
+            f"{plan.image.path}: has relocations, and may copy itself elsewhere without its trampolines, as U-Boot "
+            "does: our own machine (without --on) follows it"
+        )
+    refused = no_jump_summary(plan.no_jumps, len(plan.manifest.sites))
+    with fresh_file(path.with_suffix(".txt")) as file:
+        file.write(refused.encode())
+    write_image(plan, path, progress=progress)
+    found = _kept(path)
+    assert found is not None, "it was written"
+    return found
+
+
+def _planned(opened: Opened, resolution: Resolution, request: Request, progress: Progress) -> Plan:
+    """With the largest ring for which there is room inside; where there is none, behind the image, which is watched."""
+    sizes = [request]
+    while sizes[-1].action is Action.RECORD and sizes[-1].capacity > _LEAST:
+        sizes.append(replace(sizes[-1], capacity=sizes[-1].capacity // _FEWER))
+    for one in sizes:
+        with suppress(PlacementError):
+            return plan_of(opened, resolution, alone=one, progress=progress)
+    return plan_of(opened, resolution, alone=replace(request, is_watched=True), progress=progress)
+
+
+def _kept(path: Path) -> Made | None:
+    """The file, if it is there and whole."""
+    with suppress(OSError, KinstError):
+        text = path.with_suffix(".txt").read_bytes()[:_LONGEST].decode(errors="replace")
+        image = open_image(path)
+        manifest = find_manifest(image)
+        if manifest is not None and manifest.standalone is not None:
+            path.touch()  # `_forget_old` goes by it
+            return Made(image, manifest, visible(text))
+    return None
+
+
+def _folder() -> Path | None:
+    """Where files are kept; None if there is no place that is the user's alone."""
+    with suppress(OSError):
+        folder = own_folder(_FOLDER)
+        return folder if is_private(folder, _DEPTH) else None
+    return None
+
+
+def _forget_old(folder: Path) -> None:
+    with suppress(OSError):
+        for old in sorted(folder.glob("*.elf"), key=lambda path: path.stat().st_mtime)[:-_KEPT]:
+            old.unlink(missing_ok=True)
+            old.with_suffix(".txt").unlink(missing_ok=True)
+
+
+def _digest(resolution: Resolution, request: Request) -> str:
+    """Of all that the file follows from: the image, its sites and probes, what they keep, and the code for that."""
+    program = resolution.program
+    digest = hashlib.sha256(program.original.data.data)
+    for outcome in resolution.outcomes:
+        digest.update(f"{outcome.name}\0".encode())
+        digest.update(outcome.choice.instructions.tobytes())
+    digest.update(resolution.code.instructions.address.tobytes())
+    digest.update(repr((program.image.module, request, _code_state())).encode())
+    return digest.hexdigest()[:32]
+
+
+def _code_state() -> int:
+    """When the code that makes it was last changed."""
+    folders = (Path(package.__file__).parent for package in (kinst.rewriter, kinst.targets) if package.__file__)
+    return max(path.stat().st_mtime_ns for folder in folders for path in folder.rglob("*.py"))

@@ -1,0 +1,177 @@
+"""A command and a guest's memory -> a QEMU of ours, which ends when we do: its console, its monitor, its end."""
+
+import ctypes
+import os
+import signal
+import socket
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from kinst.runtime.live.monitor import Monitor, MonitorError
+from kinst.runtime.live.ram import NAME, SharedRam
+from kinst.runtime.machine.configuration import End
+from kinst.targets.errors import MachineError
+from kinst.targets.visible import visible
+
+_CHUNK: Final = 1 << 16  # bytes of the console that are taken at once
+_PATIENCE: Final = 3.0  # seconds for QEMU to end by itself
+_MOST: Final = 1 << 16  # bytes of its messages
+_PR_SET_PDEATHSIG: Final = 1  # prctl(2)
+_LIBC: Final = ctypes.CDLL(None)  # looked up before the fork: only what is safe behind it is done there
+_BROKEN: Final = ("internal-error", "io-error")  # what it stops with by itself, and cannot go on from
+_ENDS: Final = {
+    "guest-shutdown": End.POWER_OFF,
+    "guest-reset": End.RESET,
+    "guest-panic": End.GUEST_PANIC,
+    "subsystem-reset": End.RESET,
+}
+
+
+class Qemu:
+    """One QEMU. It is paused until `go_on`."""
+
+    def __init__(self, words: Sequence[str], ram: SharedRam | None, *, files: Sequence[int] = (), wants_console: bool):
+        """Start it.
+
+        Args:
+            words: the command, whole but for what this adds.
+            ram: what its memory is; None: its own.
+            files: descriptors that its words name.
+            wants_console: whether the first serial line comes to us.
+
+        Raises:
+            MachineError: it did not start; with its own message.
+        """
+        self._program = words[0]
+        self._messages = os.memfd_create("kinst-messages", os.MFD_CLOEXEC)
+        ours, its_monitor = socket.socketpair()
+        self._console, its_console = socket.socketpair()
+        self._console.settimeout(0)
+        inherited = [its_monitor.fileno(), its_console.fileno(), *files, *([] if ram is None else [ram.descriptor])]
+        with its_monitor, its_console:
+            command = [*words, *_added(its_monitor, its_console if wants_console else None, ram)]
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=self._messages,
+                stderr=self._messages,
+                pass_fds=inherited,
+                preexec_fn=_end_with_parent,
+                process_group=0,  # Ctrl-C is for us: QEMU ends when we say so
+            )
+        self._ended: End | None = None
+        try:
+            self.monitor = Monitor(ours)
+        except MonitorError:
+            self._process.terminate()
+            self._process.wait()
+            ours.close()
+            self._console.close()
+            raise MachineError(self._why()) from None
+
+    def _why(self) -> str:
+        """Why it did not start, or stopped."""
+        text = os.pread(self._messages, _MOST, 0).decode(errors="replace").strip()
+        said = text.partition("\n")[0].removeprefix(f"{self._program}: ")
+        said = visible(said) or f"it ended with {self._process.returncode}, and said nothing"
+        return f"{Path(self._program).name}: {said}"
+
+    # -- the guest ----------------------------------------------------------------------------------------------------
+
+    def go_on(self) -> None:
+        """Let the guest run. Raises MachineError."""
+        if self._ended is None:
+            self.monitor.ask("cont")
+
+    def pause(self) -> None:
+        """Let it stand still. Raises MachineError."""
+        if self._ended is None:
+            self.monitor.ask("stop")
+
+    def end(self) -> End | None:
+        """Why it has ended; None: it has not.
+
+        Raises:
+            MachineError: QEMU has, and the guest has nothing to do with it.
+        """
+        if self._ended is None:
+            for event, data in self.monitor.events():
+                self._note(event, data)
+        if self._ended is None and (status := self._process.poll()) is not None:
+            if status < 0 or os.fstat(self._messages).st_size:
+                raise MachineError(self._why())
+            self._ended = End.POWER_OFF  # some devices end it at once, with the guest's exit code
+        return self._ended
+
+    def _note(self, event: str, data: Mapping[str, Any]) -> None:
+        if event == "STOP" and (state := self.monitor.ask("query-status")["status"]) in _BROKEN:
+            raise MachineError(f"{self._why()} ({state})")
+        if event == "GUEST_PANICKED":
+            self._ended = End.GUEST_PANIC
+        elif event == "SHUTDOWN":
+            self._ended = _ENDS.get(str(data.get("reason")), End.POWER_OFF)
+
+    # -- the console --------------------------------------------------------------------------------------------------
+
+    def heard(self) -> bytes:
+        """What the guest has printed since the last time."""
+        found = bytearray()
+        try:
+            while data := self._console.recv(_CHUNK):
+                found += data
+        except (BlockingIOError, ConnectionResetError):
+            pass
+        return bytes(found)
+
+    def type(self, data: bytes) -> int:
+        """Type on its console. Returns how many bytes were taken."""
+        try:
+            return self._console.send(data)
+        except (BlockingIOError, BrokenPipeError, ConnectionResetError):
+            return 0
+
+    # -- the end ------------------------------------------------------------------------------------------------------
+
+    def close(self) -> int:
+        """End it, whatever it does. What it has printed is gone then. Returns the exit code that the guest gave: it is
+        QEMU's own."""
+        if self._process.poll() is None:
+            self._quit()
+        self.monitor.close()
+        self._console.close()
+        if self._messages >= 0:
+            os.close(self._messages)
+            self._messages = -1
+        return max(self._process.returncode, 0)
+
+    def _quit(self) -> None:
+        try:
+            self.monitor.ask("quit")
+        except MachineError:
+            self._process.terminate()
+        try:
+            self._process.wait(_PATIENCE)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+
+def _added(monitor: socket.socket, console: socket.socket | None, ram: SharedRam | None) -> list[str]:
+    """The words that give us the guest."""
+    words = ["-S", "-no-reboot", "-no-shutdown", "-display", "none"]
+    words += ["-chardev", f"socket,id=kinst-monitor,fd={monitor.fileno()}"]
+    words += ["-mon", "chardev=kinst-monitor,mode=control"]
+    if console is not None:
+        words += ["-chardev", f"socket,id=kinst-console,fd={console.fileno()}", "-serial", "chardev:kinst-console"]
+    if ram is not None:
+        file = f"/proc/self/fd/{ram.descriptor}"
+        words += ["-object", f"memory-backend-file,id={NAME},size={ram.size},mem-path={file},share=on"]
+        words += ["-machine", f"memory-backend={NAME}"]
+    return words
+
+
+def _end_with_parent() -> None:
+    """Between fork and exec: SIGKILL when the thread that started it ends, and with it all of us."""
+    _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)

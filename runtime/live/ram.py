@@ -1,0 +1,91 @@
+"""A guest's RAM that QEMU shares with us -> memory that can be read while the guest runs, and after QEMU has gone.
+
+`info mtree -f` of QEMU's monitor says which physical addresses the file backs, and from which offset.
+"""
+
+import mmap
+import os
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Final
+
+from kinst.runtime.readout.memory import Memory, Space, UnreadableError
+from kinst.targets.errors import MachineError
+
+NAME: Final = "kinst-ram"  # the memory backend's
+_VIEW: Final = "memory"  # the address space in which devices and loaders see RAM
+_RANGE: Final = re.compile(rf"^ +([0-9a-f]+)-([0-9a-f]+) \(prio -?\d+, ram\): (?:/objects/)?{NAME}(?: @([0-9a-f]+))?")
+
+Range = tuple[int, int, int]  # a physical address, a size, and the offset in the file
+
+
+class SharedRam:
+    """The file, which has no name and goes with the last process that has it; `kinst.runtime.readout.memory`'s `Source`
+    and `Memory`."""
+
+    name = "the guest's memory"
+    spaces: Sequence[Space] = (Space.PHYSICAL,)
+    is_slow = False
+
+    def __init__(self, size: int) -> None:
+        """Zeros. Raises MachineError: the host has no room."""
+        self.size = size
+        self.descriptor = os.memfd_create("kinst-ram", os.MFD_CLOEXEC)
+        try:
+            os.ftruncate(self.descriptor, size)
+            self._map = mmap.mmap(self.descriptor, size, mmap.MAP_SHARED, mmap.PROT_READ)
+        except OSError as error:
+            os.close(self.descriptor)
+            raise MachineError(f"no {size >> 20:,} MiB for the guest's memory: {error.strerror}") from None
+        self._ranges: tuple[Range, ...] = ()
+
+    def place(self, tree: str) -> None:
+        """Learn from `info mtree -f` where it is. Raises MachineError: nowhere."""
+        self._ranges = tuple(_ranges(tree))
+        if not self._ranges:
+            raise MachineError("QEMU has not put this machine's memory into the file that it was given")
+
+    @property
+    def start(self) -> int:
+        """Its lowest physical address."""
+        return min(address for address, _, _ in self._ranges)
+
+    def close(self) -> None:
+        """Let go of it."""
+        if self.descriptor >= 0:
+            self._map.close()
+            os.close(self.descriptor)
+            self.descriptor = -1
+
+    def open(self) -> AbstractContextManager[Memory]:
+        """See `Source`."""
+        return nullcontext(self)
+
+    def read(self, space: Space, address: int, size: int) -> bytes:
+        """See `Memory`."""
+        for start, length, offset in self._ranges:
+            if space is Space.PHYSICAL and start <= address and address + size <= start + length:
+                at = address - start + offset
+                return self._map[at : at + size]
+        raise UnreadableError(f"{self.name}: there are no {size} bytes at {space.value} address {address:#x}")
+
+    def find(self, content: bytes) -> Iterator[int]:
+        """See `Memory`."""
+        for start, length, offset in self._ranges:
+            at, end = offset, offset + length
+            while (at := self._map.find(content, at, end)) >= 0:
+                yield start + at - offset
+                at += 1
+
+
+def _ranges(tree: str) -> Iterator[Range]:
+    is_wanted = False
+    for line in tree.splitlines():
+        if line.startswith("FlatView"):
+            is_wanted = False
+        elif line.startswith(f' AS "{_VIEW}"'):
+            is_wanted = True
+        elif is_wanted and (found := _RANGE.match(line)):
+            first, last, offset = (int(text or "0", 16) for text in found.groups())
+            yield first, last - first + 1, offset

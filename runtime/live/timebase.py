@@ -1,0 +1,77 @@
+"""A QEMU that has not begun -> how often a second the clock counts that its guest's records are stamped with."""
+
+import ctypes
+import mmap
+import platform
+import time
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+from kinst.rewriter.assemble import assemble
+from kinst.runtime.live.monitor import Monitor, MonitorError
+from kinst.runtime.machine.devices.fdt_reader import unflatten
+from kinst.targets.arch.registry import arch_by_name
+from kinst.targets.errors import MachineError
+
+_READ_TSC: Final = "rdtsc\nshl $32, %rdx\nor %rdx, %rax\nret"
+_MEASURED: Final = 0.02  # seconds; the error is some hundred ns of them
+_TRIES: Final = 8
+_CPU: Final = "/machine/unattached/device[0]"
+
+
+def timebase_of(monitor: Monitor, arch: str, otherwise: int) -> int:
+    """Hz of rdtsc, cntvct_el0 or rdtime.
+
+    A RISC-V machine's device tree has it, and an arm64 CPU a property. QEMU's rdtsc is the host's, with TCG and with
+    KVM. `otherwise`: what it is taken to be where QEMU does not say.
+    """
+    try:
+        match arch:
+            case "riscv64":
+                return _of_tree(monitor) or otherwise
+            case "arm64":
+                return int(monitor.ask("qom-get", path=_CPU, property="cntfrq"))
+            case _:
+                return _of_host() or otherwise
+    except (MonitorError, ValueError):  # an older QEMU, or a machine without
+        return otherwise
+
+
+def _of_tree(monitor: Monitor) -> int:
+    with TemporaryDirectory(prefix="kinst-live-") as folder:
+        path = Path(folder) / "tree"
+        monitor.ask("dumpdtb", filename=str(path))
+        try:
+            root = unflatten(path.read_bytes()).root
+        except (OSError, MachineError):
+            return 0
+    cpus = (node for node in root.children if node.name == "cpus")
+    found = next((node.properties.get("timebase-frequency") for node in cpus), None)
+    return int.from_bytes(found, "big") if isinstance(found, bytes) else 0
+
+
+@cache
+def _of_host() -> int:
+    """Of the host's time stamp counter, measured beside its monotonic clock; 0: it has none."""
+    if platform.machine() != "x86_64":
+        return 0
+    code = mmap.mmap(-1, mmap.PAGESIZE, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
+    code.write(assemble(arch_by_name("amd64"), _READ_TSC))
+    address = ctypes.addressof(ctypes.c_char.from_buffer(code))
+    counter = ctypes.CFUNCTYPE(ctypes.c_uint64)(address)
+
+    def now() -> tuple[int, int]:
+        """Of several readings, the one that took the least time."""
+        pairs = []
+        for _ in range(_TRIES):
+            before, count, behind = time.monotonic_ns(), counter(), time.monotonic_ns()
+            pairs.append((behind - before, (before + behind) // 2, count))
+        _, at, count = min(pairs)
+        return at, count
+
+    start, first = now()
+    time.sleep(_MEASURED)
+    end, last = now()
+    return (last - first) * 1_000_000_000 // (end - start)

@@ -1,0 +1,213 @@
+"""kinst-run --on: the same program under a real QEMU and in our own machine."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kinst.rewriter.shell.cache_home import own_folder
+from tests.commands.in_process import kinst_run
+from tests.samples.machines import MACHINES, Sample, expected_console
+
+LAUNCH = "import sys; from kinst.runtime.cli import run; sys.exit(run(prog_name='kinst-run'))"
+COUNTED = "fbt:::entry { @calls[probefunc] = count(); }"
+CREATED = "fbt::vfs_*:entry { @calls[probefunc] = count(); }"  # whatever the time
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+
+
+@pytest.fixture(params=[*MACHINES.values()], ids=[*MACHINES])
+def sample(request: pytest.FixtureRequest) -> Sample:
+    """A machine's sample kernel, if QEMU has the machine."""
+    found: Sample = request.param
+    return found if _has_qemu(found) else pytest.skip(f"no {found.qemu[0]}")
+
+
+def _has_qemu(sample: Sample) -> bool:
+    has = shutil.which(sample.qemu[0]) is not None
+    assert has or not os.environ.get("KINST_REQUIRE_TOOLS"), f"no {sample.qemu[0]}"
+    return has
+
+
+def on(sample: Sample) -> str:
+    """What runs it, but for what loads it."""
+    return " ".join(word for word in sample.qemu if word not in ("-bios", "none"))
+
+
+def traced(*words: object) -> tuple[Mapping[tuple[Any, ...], Any], str]:
+    """The values of the only aggregation by key, and the guest's console."""
+    done = kinst_run("-q", "--format", "json", *words)
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)["dtrace"]
+    (found,) = document["aggregations"]
+    console = "".join(one["console"] for one in document["probes"] if "console" in one)
+    return {tuple(one["keys"]): one["value"] for one in found["aggregation-data"]}, console
+
+
+def test_counts_are_those_of_our_machine(sample: Sample) -> None:
+    there, console = traced("--on", on(sample), "-n", COUNTED, sample.image)
+    here, _ = traced("-n", COUNTED, sample.image)
+    assert console.replace("\r\n", "\n") == expected_console(1)
+    assert len(there) > 0.8 * len(here)  # few functions begin with what no jump may cover
+    # Whether a tick of the clock comes in a critical section depends on the time.
+    assert {key: value for key, value in there.items() if here.get(key) != value}.keys() <= {("critical_exit_preempt",)}
+
+
+def test_records_are_those_of_our_machine(sample: Sample) -> None:
+    """In their order, with their arguments: each has a number, and one that follows from all before it."""
+    program = """
+        BEGIN { before = (uint64_t)0; }
+        fbt::vfs_get:entry { n++; before += n * arg1; }
+        fbt::vfs_get:entry { @[n, before, arg0, arg1] = count(); }
+    """
+    there, _ = traced("--on", on(sample), "-n", program, sample.image)
+    assert len(there) == 176
+    assert there == traced("-n", program, sample.image)[0]
+
+
+def test_a_ring_that_is_too_small_tells_what_it_lost(sample: Sample, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kinst.runtime.live.keeping._MOST_RECORDS", 4)
+    done = kinst_run("--on", on(sample), "-n", "fbt::vfs_get:entry { @[timestamp > 0] = count(); }", sample.image)
+    drops = sum(int(one.split()[1]) for one in done.stderr.splitlines() if one.startswith("dtrace: "))
+    kept = int(done.stdout.split()[-1])
+    assert (kept + drops, drops > 0) == (176, True), done.stderr
+
+
+def test_a_second_run_takes_the_image_of_the_first(sample: Sample) -> None:
+    first = traced("--on", on(sample), "-n", CREATED, sample.image)[0]
+    (kept,) = own_folder("live").glob("*.elf")
+    before = kept.stat().st_ino
+    assert traced("--on", on(sample), "-n", CREATED, sample.image)[0] == first
+    assert kept.stat().st_ino == before
+    kept.write_bytes(kept.read_bytes()[:-4096])
+    assert traced("--on", on(sample), "-n", CREATED, sample.image)[0] == first
+    assert kept.stat().st_ino != before
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (("-n", "fbt:::entry { stack(); }"), "fbt:::entry: stack(): is not recorded under QEMU: leave --on out"),
+        (("-n", "fbt:::entry { @[cpu] = count(); }"), "cpu: is not recorded"),
+        (("--clock", "icount", "-n", COUNTED), "--on: QEMU's time is the host's"),
+        (("--call", "f()"), "--call and --method are for our own machine"),
+        (("--kaslr-seed", "1"), "--kaslr-seed: is for our own machine"),
+    ],
+)
+def test_what_cannot_be_is_one_line(words: tuple[str, ...], why: str) -> None:
+    sample = MACHINES["riscv64"]
+    if not _has_qemu(sample):
+        pytest.skip("no QEMU")
+    done = kinst_run("--on", "qemu", *words, sample.image)
+    assert done.returncode in (1, 2)
+    assert why in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_qemus_own_refusal_is_shown() -> None:
+    sample = MACHINES["riscv64"]
+    if not _has_qemu(sample):
+        pytest.skip("no QEMU")
+    done = kinst_run("--on", "qemu-system-riscv64 -M nonsense", sample.image)
+    assert (done.returncode, done.stderr) == (1, "kinst-run: qemu-system-riscv64: unsupported machine type\n")
+
+
+# -- whoever is killed ------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def endless(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], int]]:
+    """A run that does not end by itself, U-Boot's prompt being none that anybody types at; and its QEMU's number."""
+    if not _has_qemu(MACHINES["riscv64"]):
+        pytest.skip("no QEMU")
+    words = [
+        "--on",
+        "qemu-system-riscv64 -M virt -m 64M",
+        "-n",
+        'BEGIN { printf("begun"); } END { printf("over"); }',
+    ]
+    image = tmp_path / "loop.elf"
+    _make_loop(image)
+    command = [sys.executable, "-c", LAUNCH, *words, str(image)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as run:
+        try:
+            yield run, _child(run.pid)
+        finally:
+            run.kill()
+
+
+def _make_loop(path: Path) -> None:
+    """What jumps to itself."""
+    source = path.with_suffix(".s")
+    source.write_text(".globl _start\n_start: j _start\n")
+    compiler = MACHINES["riscv64"].compiler
+    if shutil.which(compiler) is None:
+        assert not os.environ.get("KINST_REQUIRE_TOOLS"), f"no {compiler}"
+        pytest.skip(f"no {compiler}")
+    place = "-Wl,-Ttext=0x80000000,--build-id=none"
+    subprocess.run([compiler, "-nostdlib", "-static", "-no-pie", place, str(source), "-o", str(path)], check=True)
+
+
+def _child(process: int) -> int:
+    """Its QEMU."""
+    children = Path(f"/proc/{process}/task/{process}/children")
+    end = time.monotonic() + 60
+    while time.monotonic() < end:
+        for child in children.read_text().split():
+            with suppress(FileNotFoundError):  # it has ended
+                if Path(f"/proc/{child}/comm").read_text().startswith("qemu"):
+                    return int(child)
+        time.sleep(0.02)
+    raise AssertionError("no QEMU")
+
+
+def _is_there(process: int) -> bool:
+    state = Path(f"/proc/{process}/stat")
+    return state.exists() and state.read_text().rpartition(")")[2].split()[0] != "Z"
+
+
+def _ends(process: int) -> bool:
+    end = time.monotonic() + 60
+    while _is_there(process) and time.monotonic() < end:
+        time.sleep(0.02)
+    return not _is_there(process)
+
+
+def test_a_qemu_that_is_killed_ends_the_run(endless: tuple[subprocess.Popen[str], int]) -> None:
+    run, qemu = endless
+    assert run.stdout is not None
+    run.stdout.readline()  # it has begun
+    os.kill(qemu, signal.SIGKILL)
+    output, errors = run.communicate(timeout=60)
+    assert run.returncode == 1
+    assert "over" in output
+    assert errors.splitlines()[-1] == "kinst-run: qemu-system-riscv64: it ended with -9, and said nothing"
+
+
+def test_qemu_ends_with_us(endless: tuple[subprocess.Popen[str], int]) -> None:
+    run, qemu = endless
+    run.kill()
+    assert _ends(qemu)
+
+
+def test_ctrl_c_ends_both(endless: tuple[subprocess.Popen[str], int]) -> None:
+    run, qemu = endless
+    assert run.stdout is not None
+    run.stdout.readline()  # it has begun
+    run.send_signal(signal.SIGINT)
+    output, _ = run.communicate(timeout=60)
+    assert run.returncode == 0
+    assert "over" in output
+    assert _ends(qemu)
