@@ -85,7 +85,7 @@ class LiveBuilding:
     ) -> LiveTraced:
         """QEMU is not started yet. Raises KinstError: it cannot be, or not with this image."""
         image, request = prepared.image, prepared.request
-        command = qemu_command(self._text, image.facts.name, request.configuration)
+        command = qemu_command(self._text, prepared.facts.qemu.words, request.configuration)
         kept = _kept(prepared, warn)
         host = NoGuest(ClockKind.HOST, image.facts, kept.probes.frame)
         guest = LiveGuest(host.machine, lambda sites: _started(prepared, command, kept, sites, host.machine.now, warn))
@@ -143,7 +143,7 @@ def _started(
         warn(alone.refused)
     image = prepared.image if alone is None else alone.image
     ram = SharedRam(command.memory or _memory_of(command))
-    wanted = given(command, image, prepared.request.configuration, prepared.facts.ram_base)
+    wanted = given(command, image, prepared.request.configuration, prepared.facts)
     with ExitStack() as files:
         descriptors = [files.enter_context(file).fileno() for file in wanted.files]
         qemu = Qemu(wanted.words, ram, files=descriptors, wants_console=not command.has_console)
@@ -165,7 +165,7 @@ def _hits(
     assert standalone is not None, "it was made so"
     timebase = prepared.facts.timebase
     if TIME in standalone.fields:
-        timebase = timebase_of(qemu.monitor, prepared.image.facts.name, timebase)
+        timebase = timebase_of(qemu.monitor, prepared.facts.qemu.counter) or timebase
     assert prepared.manifest is not None, "there are probes"
     rows = np.searchsorted(prepared.manifest.sites["address"], manifest.sites["address"])
     probes.expect(standalone, len(manifest.sites), timebase, rows)

@@ -3,6 +3,7 @@
 import re
 import shlex
 import shutil
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -16,11 +17,6 @@ _PACKAGES: Final = {
     "qemu-system-i386": "qemu-system-x86",
     "qemu-system-aarch64": "qemu-system-arm",
     "qemu-system-riscv64": "qemu-system-misc (or qemu-system-riscv)",
-}
-_BOARDS: Final = {
-    "amd64": ("qemu-system-x86_64", "-M", "q35"),
-    "arm64": ("qemu-system-aarch64", "-M", "virt", "-cpu", "cortex-a57"),
-    "riscv64": ("qemu-system-riscv64", "-M", "virt"),
 }
 # What would take the guest, its console or its clock out of our hands, and what to do instead.
 _TAKEN: Final = {
@@ -53,12 +49,12 @@ class QemuCommand:
         return tuple(re.sub(rf"(^|[=,]){IMAGE}(?=$|,)", rf"\g<1>{path}", word) for word in self.words)
 
 
-def qemu_command(text: str, arch: str, configuration: Configuration) -> QemuCommand:
+def qemu_command(text: str, own: Sequence[str], configuration: Configuration) -> QemuCommand:
     """Read the value of --on.
 
     Args:
         text: a command line as a shell has it, or the word qemu.
-        arch: the image's machine, amd64, arm64 or riscv64.
+        own: the words for the machine that fits the image.
         configuration: CPUs and memory, for the word qemu.
 
     Raises:
@@ -69,9 +65,9 @@ def qemu_command(text: str, arch: str, configuration: Configuration) -> QemuComm
     except ValueError as error:
         raise UsageError(f"--on {text}: {error}") from None
     if not words:
-        raise UsageError(f"--on: an empty command: give one such as '{' '.join(_BOARDS[arch])}'")
+        raise UsageError(f"--on: an empty command: give one such as '{' '.join(own)}'")
     if words == [_OURS]:
-        words = _own(arch, configuration)
+        words = _own(own, configuration)
     elif configuration.cpus > 1 or configuration.memory is not None:
         raise UsageError("--on: a command says itself how many CPUs (-smp) and how much memory (-m) there are")
     for word in words[1:]:
@@ -85,8 +81,8 @@ def qemu_command(text: str, arch: str, configuration: Configuration) -> QemuComm
     return QemuCommand(kept, _memory(kept), "-serial" in kept)
 
 
-def _own(arch: str, configuration: Configuration) -> list[str]:
-    words = [*_BOARDS[arch], "-smp", str(configuration.cpus)]
+def _own(own: Sequence[str], configuration: Configuration) -> list[str]:
+    words = [*own, "-smp", str(configuration.cpus)]
     return words if configuration.memory is None else [*words, "-m", f"{configuration.memory >> 20}M"]
 
 

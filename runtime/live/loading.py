@@ -12,11 +12,10 @@ from kinst.runtime.machine.loading.linux_image import text_offset
 from kinst.targets.elf.header import PT_LOAD
 from kinst.targets.errors import UsageError
 from kinst.targets.image import Image
+from kinst.targets.machines.machine import MachineFacts
 
 _KERNEL: Final = "-kernel"
 _FIRMWARE: Final = "-bios"
-_WITH_FIRMWARE: Final = ("arm64", "riscv64")  # machines whose firmware begins at address 0, or runs anywhere
-_KEPT: Final = 2 << 20  # bytes from where a RISC-V board starts that are the firmware's: kernels begin behind them
 _SHOFF: Final = struct.Struct("<Q")  # e_shoff, at 40
 _SECTIONS: Final = struct.Struct("<HH")  # e_shnum and e_shstrndx, at 60
 
@@ -37,14 +36,14 @@ class Given:
     files: tuple[IO[bytes], ...]
 
 
-def given(command: QemuCommand, image: Image, configuration: Configuration, ram_base: int) -> Given:
+def given(command: QemuCommand, image: Image, configuration: Configuration, machine: MachineFacts) -> Given:
     """The command with the image, and with what else the user wants in memory. Raises UsageError: it has no option for
     that."""
     if configuration.disks or configuration.rng_seed is not None or configuration.has_virtio_console:
         raise UsageError("--on: its command says itself which devices there are: -drive, -device")
     if configuration.kaslr_seed is not None:
         raise UsageError("--kaslr-seed: is for our own machine; under QEMU a kernel draws its own")
-    loading = loading_of(image, ram_base)
+    loading = loading_of(image, machine)
     named = command.names_image
     file = _nameless("image", _without_sections(image) if named or not loading.is_flat else _flat(image))
     files = [file]
@@ -76,23 +75,20 @@ def _nameless(name: str, pieces: Iterable[tuple[int, bytes | memoryview]]) -> IO
     return file
 
 
-def loading_of(image: Image, ram_base: int) -> Loading:
+def loading_of(image: Image, machine: MachineFacts) -> Loading:
     """What its protocol wants.
 
-    QEMU knows Linux for arm64 and riscv64 by the header at its first byte. What is linked to where a RISC-V board
-    starts takes the place of the firmware; so does what is linked to address 0: there arm64's `virt` has its flash, and
-    OpenSBI, which runs where it is put, was linked. Everything else is a kernel: Multiboot's, PVH's, or an ELF file
-    that is entered as it is, on RISC-V behind the memory that its firmware keeps.
+    QEMU knows Linux for arm64 and riscv64 by the header at its first byte. What is linked to where a machine's firmware
+    is takes its place. Everything else is a kernel: Multiboot's, PVH's, or an ELF file that is entered as it is.
     """
     first = min((one for one in image.segments if one.kind == PT_LOAD and one.size), key=lambda one: one.load_address)
     if text_offset(image, first) is not None:
         return Loading(_KERNEL, is_flat=True)
-    start, is_riscv = first.load_address, image.facts.name == "riscv64"
-    if start == 0 or (is_riscv and start == ram_base):
-        return (
-            Loading(_FIRMWARE, is_flat=True) if image.facts.name in _WITH_FIRMWARE else Loading(_KERNEL, is_flat=False)
-        )
-    return Loading(_FIRMWARE if is_riscv and start < ram_base + _KEPT else _KERNEL, is_flat=False)
+    start, qemu = first.load_address, machine.qemu
+    if (start == 0 and qemu.runs_from_zero) or (start == machine.ram_base and qemu.firmware_size):
+        return Loading(_FIRMWARE, is_flat=True)
+    is_firmware = bool(qemu.firmware_size) and start < machine.ram_base + qemu.firmware_size
+    return Loading(_FIRMWARE if is_firmware else _KERNEL, is_flat=False)
 
 
 def _flat(image: Image) -> list[tuple[int, bytes]]:

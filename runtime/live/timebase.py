@@ -12,8 +12,9 @@ from typing import Final
 from kinst.rewriter.assemble import assemble
 from kinst.runtime.live.monitor import Monitor, MonitorError
 from kinst.runtime.machine.devices.fdt_reader import unflatten
-from kinst.targets.arch.registry import arch_by_name
+from kinst.targets.arch.amd64 import AMD64
 from kinst.targets.errors import MachineError
+from kinst.targets.machines.machine import CounterSource
 
 _READ_TSC: Final = "rdtsc\nshl $32, %rdx\nor %rdx, %rax\nret"
 _MEASURED: Final = 0.02  # seconds; the error is some hundred ns of them
@@ -21,22 +22,19 @@ _TRIES: Final = 8
 _CPU: Final = "/machine/unattached/device[0]"
 
 
-def timebase_of(monitor: Monitor, arch: str, otherwise: int) -> int:
-    """Hz of rdtsc, cntvct_el0 or rdtime.
-
-    A RISC-V machine's device tree has it, and an arm64 CPU a property. QEMU's rdtsc is the host's, with TCG and with
-    KVM. `otherwise`: what it is taken to be where QEMU does not say.
-    """
+def timebase_of(monitor: Monitor, source: CounterSource) -> int:
+    """Hz of rdtsc, cntvct_el0 or rdtime; 0: an older QEMU does not say, or the machine has none. QEMU's rdtsc is the
+    host's, with TCG and with KVM."""
     try:
-        match arch:
-            case "riscv64":
-                return _of_tree(monitor) or otherwise
-            case "arm64":
+        match source:
+            case CounterSource.DEVICE_TREE:
+                return _of_tree(monitor)
+            case CounterSource.CPU_PROPERTY:
                 return int(monitor.ask("qom-get", path=_CPU, property="cntfrq"))
-            case _:
-                return _of_host() or otherwise
-    except (MonitorError, ValueError):  # an older QEMU, or a machine without
-        return otherwise
+            case CounterSource.HOST:
+                return _of_host()
+    except (MonitorError, ValueError):
+        return 0
 
 
 def _of_tree(monitor: Monitor) -> int:
@@ -58,7 +56,7 @@ def _of_host() -> int:
     if platform.machine() != "x86_64":
         return 0
     code = mmap.mmap(-1, mmap.PAGESIZE, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
-    code.write(assemble(arch_by_name("amd64"), _READ_TSC))
+    code.write(assemble(AMD64, _READ_TSC))
     address = ctypes.addressof(ctypes.c_char.from_buffer(code))
     counter = ctypes.CFUNCTYPE(ctypes.c_uint64)(address)
 

@@ -27,6 +27,24 @@ class DeviceFacts:
     space: Space = Space.MEMORY
 
 
+class CounterSource(IntEnum):
+    """Where QEMU says how often a second the counter counts that guests read as time."""
+
+    DEVICE_TREE = 0  # /cpus/timebase-frequency
+    CPU_PROPERTY = 1  # cntfrq
+    HOST = 2  # nowhere: it is the host's
+
+
+@dataclass(frozen=True, slots=True)
+class QemuFacts:
+    """How QEMU has the machine: the words that start it, and what an image has to be to take the firmware's place."""
+
+    words: tuple[str, ...]
+    counter: CounterSource
+    runs_from_zero: bool = False  # firmware that is linked to address 0: there is flash, or it runs wherever it is put
+    firmware_size: int = 0  # bytes from `ram_base` on that are the firmware's; kernels begin behind them
+
+
 @dataclass(frozen=True, slots=True)
 class MachineFacts:
     """One machine. All sizes in bytes, all addresses physical."""
@@ -38,6 +56,7 @@ class MachineFacts:
     devices: Mapping[str, DeviceFacts]  # by the name the board uses, e.g. "console", "timer"
     timebase: int  # Hz of the counter that the guest reads as time (mtime, CNTVCT, TSC)
     maximum_cpus: int
+    qemu: QemuFacts
     trampoline_base: int | None  # where trampolines go that cannot follow the image; None: behind the image only
     loads_multiboot: bool = False  # whether images are started as Multiboot says, if they have its header
     other_memory: tuple[

@@ -3,7 +3,7 @@
 Ports and interrupts are those of the IBM PC/AT; the ends of the run those of QEMU's "pc" machine.
 """
 
-from kinst.targets.machines.machine import DeviceFacts, MachineFacts, Space
+from kinst.targets.machines.machine import CounterSource, DeviceFacts, MachineFacts, QemuFacts, Space
 
 MACHINE = MachineFacts(
     name="pc-amd64",
@@ -33,6 +33,7 @@ MACHINE = MachineFacts(
     },
     timebase=1_000_000_000,
     maximum_cpus=8,
+    qemu=QemuFacts(("qemu-system-x86_64", "-M", "q35"), CounterSource.HOST),
     trampoline_base=None,
     moves_kernels=True,
     loads_multiboot=True,

@@ -1,6 +1,6 @@
 """QEMU's virt board for arm64 (hw/arm/virt.c, gic-version=2): what U-Boot, Linux and Xen expect of it."""
 
-from kinst.targets.machines.machine import DeviceFacts, MachineFacts
+from kinst.targets.machines.machine import CounterSource, DeviceFacts, MachineFacts, QemuFacts
 
 # Interrupts are shared ones (SPI), counted from 0 as in a device tree.
 MACHINE = MachineFacts(
@@ -22,6 +22,9 @@ MACHINE = MachineFacts(
     },
     timebase=62_500_000,
     maximum_cpus=8,
+    qemu=QemuFacts(
+        ("qemu-system-aarch64", "-M", "virt", "-cpu", "cortex-a57"), CounterSource.CPU_PROPERTY, runs_from_zero=True
+    ),
     trampoline_base=None,
     # The first flash bank: firmware is linked there and runs in place. Plain memory here, so that it can be patched.
     other_memory=((0, 0x0400_0000),),

@@ -8,6 +8,7 @@ from kinst.targets.machines.virt_arm64 import MACHINE as VIRT
 MACHINE = replace(
     VIRT,
     name="virt-el2-arm64",
+    qemu=replace(VIRT.qemu, words=("qemu-system-aarch64", "-M", "virt,virtualization=on", "-cpu", "cortex-a57")),
     devices={
         **VIRT.devices,
         # The interrupt is a private one (PPI), counted from 16 as in a device tree.

@@ -1,6 +1,6 @@
 """QEMU's virt board for RISC-V (hw/riscv/virt.c): what OpenSBI, U-Boot and Linux expect of it."""
 
-from kinst.targets.machines.machine import DeviceFacts, MachineFacts
+from kinst.targets.machines.machine import CounterSource, DeviceFacts, MachineFacts, QemuFacts
 
 PLIC_SOURCES = 97  # source 0 does not exist
 
@@ -23,5 +23,8 @@ MACHINE = MachineFacts(
     },
     timebase=10_000_000,
     maximum_cpus=8,
+    qemu=QemuFacts(
+        ("qemu-system-riscv64", "-M", "virt"), CounterSource.DEVICE_TREE, runs_from_zero=True, firmware_size=2 << 20
+    ),
     trampoline_base=None,
 )
