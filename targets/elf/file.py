@@ -6,7 +6,7 @@ no more than this, also of files that are no images: objcopy --only-keep-debug l
 The tables are read here as arrays and not by LIEF. LIEF takes a file into memory before it looks at its tables (2.2 s
 and 620 MB for a vmlinux of 588 MB, which is mapped here), takes 0.4 s to import, twice what kinst-inlinecall takes in
 all, passes over tables that do not fit, and has no numbers for the types that it does not know. It reads an image
-after us: `kinst.targets.elf.second_reader`.
+that is to be written or compared after us: `kinst.targets.elf.second_reader`.
 """
 
 import mmap

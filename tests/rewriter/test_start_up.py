@@ -91,6 +91,24 @@ def test_a_run_does_without_the_second_reader() -> None:
     assert (code, "lief" in libraries) == (0, False)
 
 
+def test_an_image_object_asks_the_second_reader_before_it_writes(tmp_path: Path) -> None:
+    program = f"""
+import sys
+from kinst.runtime import open_image
+with open_image({SAMPLE!r}) as image:
+    image.call("fibonacci", 3)
+    with image.trace("fbt::fibonacci:entry {{ @ = count(); }}") as trace:
+        trace.run()
+    print("lief" in sys.modules)
+    image.rewrite({str(tmp_path / "patched.elf")!r}, "fbt::fibonacci:entry")
+    print("lief" in sys.modules)
+"""
+    result = subprocess.run(
+        [sys.executable, "-c", program], env=ENVIRONMENT, capture_output=True, text=True, check=True
+    )
+    assert result.stdout.split()[-2:] == ["False", "True"]
+
+
 @pytest.mark.parametrize(
     ("line", "libraries"),
     [

@@ -4,6 +4,7 @@ import os
 import struct
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 
 from kinst.targets.elf.header import PT_LOAD, FileKind
 from kinst.targets.errors import ImageError, KinstError
-from kinst.targets.image import Image, module_name, open_debug_symbols, open_image
+from kinst.targets.image import Image, module_name, open_debug_symbols, open_image, open_to_run
 from tests.images import CACHE, SMALL, real_image
 from tests.targets import inputs
 from tests.targets.inputs import functions_of, real_bytes, section_header
@@ -332,9 +333,13 @@ HEADER_BYTES = st.lists(
 
 
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(changes=HEADER_BYTES)
+@given(read=st.sampled_from([open_image, open_to_run]), changes=HEADER_BYTES)
 def test_any_damage_to_the_headers_is_read_or_refused(
-    changes: list[tuple[int, int]], opensbi: Image, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    read: Callable[[Path], Image],
+    changes: list[tuple[int, int]],
+    opensbi: Image,
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
 ) -> None:
     """Never another exception, never a word on stdout or stderr (LIEF's), never much memory."""
     data = bytearray(opensbi.path.read_bytes())
@@ -344,7 +349,7 @@ def test_any_damage_to_the_headers_is_read_or_refused(
     path = tmp_path / "damaged.elf"
     path.write_bytes(data)
     try:
-        image = open_image(path)
+        image = read(path)
         functions = functions_of(image)
     except KinstError as error:
         assert "\n" not in str(error)
