@@ -13,7 +13,8 @@ from kinst.rewriter.standalone.code.trampoline import Constant, ImmovableError, 
 from kinst.targets.instruction import Flow, Instructions, Verdict
 from kinst.targets.standalone import RING_HEAD
 from tests.rewriter.standalone.single import Count, Covered, Record, jump_to, trampoline_of
-from tests.runtime.trap.arch.risc_unicorn import PAGE, Cpu, Model, Outcome, State, page_content
+from tests.runtime.trap.arch.risc_unicorn import Cpu, Model, Outcome, State, page_content
+from tests.runtime.trap.arch.unicorn_engines import PAGE
 
 FALLS = (Flow.NEXT, Flow.BRANCH)
 Dead = Callable[[int], int]

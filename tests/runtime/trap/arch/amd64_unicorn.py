@@ -1,7 +1,7 @@
 """One amd64 instruction in Unicorn, at any address, with memory everywhere: the oracle of what we emulate or displace.
 
-Unicorn's virtual TLB maps whatever page is touched; a page never written holds bytes that follow from its number, the
-same in every run and in `Memory`, which is what our emulator works on.
+A page never written holds bytes that follow from its number, the same in every run and in `Memory`, which is what our
+emulator works on.
 """
 
 import random
@@ -12,9 +12,8 @@ import unicorn
 from unicorn import x86_const as x86
 
 from kinst.targets.arch.amd64 import AMD64
+from tests.runtime.trap.arch.unicorn_engines import PAGE, Engine
 
-PAGE = 4096
-_POOL_PAGES = 48
 COMPARED = AMD64.registers[:20]  # without the selectors, which nothing here changes
 _REGISTERS = [getattr(x86, f"UC_X86_REG_{name.upper().replace('RFLAGS', 'EFLAGS')}") for name in COMPARED]
 _XMM = [getattr(x86, f"UC_X86_REG_XMM{number}") for number in range(16)]
@@ -87,40 +86,19 @@ class Cpu:
     """A CPU with memory at every address, holding `code` (address -> bytes)."""
 
     def __init__(self, code: dict[int, bytes]) -> None:
-        self._uc = unicorn.Uc(unicorn.UC_ARCH_X86, unicorn.UC_MODE_64)
-        self._uc.ctl_set_tlb_mode(unicorn.UC_TLB_VIRTUAL)
-        self._uc.mem_map(0, _POOL_PAGES * PAGE)
-        self._uc.hook_add(unicorn.UC_HOOK_TLB_FILL, self._fill)
         self._code = code
-        self._pages: dict[int, int] = {}  # page -> number in the pool
 
     def run(self, state: State, start: int, until: int, count: int = 0) -> Outcome:
-        """From `start` until RIP is `until` or `count` instructions were executed."""
-        for register, value in zip(_REGISTERS, state.regs, strict=True):
-            self._uc.reg_write(register, value)
-        for register, value in zip(_XMM, state.xmm, strict=True):
-            self._uc.reg_write(register, value)
+        """From the state after power-on: from `start` until RIP is `until` or `count` instructions were executed."""
+        engine = Engine(
+            unicorn.UC_ARCH_X86, unicorn.UC_MODE_64, lambda page: page_content(page, self._code), counted=count > 0
+        )
+        engine.write(_REGISTERS, state.regs)
+        engine.write(_XMM, state.xmm)
         fault = ""
         try:
-            self._uc.emu_start(start, until, count=count)
+            engine.uc.emu_start(start, until, count=count)
         except unicorn.UcError as error:
             fault = str(error)
-        regs = tuple(self._uc.reg_read(register) for register in _REGISTERS)
-        xmm = tuple(self._uc.reg_read(register) for register in _XMM)
-        return Outcome(State(regs, xmm), self._changed_pages(), fault)
-
-    def _fill(self, uc: unicorn.Uc, address: int, access: int, entry: object, data: object) -> bool:
-        page = address // PAGE
-        if page not in self._pages:
-            self._pages[page] = len(self._pages)
-            uc.mem_write(self._pages[page] * PAGE, page_content(page, self._code))
-        entry.paddr = self._pages[page] * PAGE  # type: ignore[attr-defined]
-        entry.perms = unicorn.UC_PROT_ALL  # type: ignore[attr-defined]
-        return True
-
-    def _changed_pages(self) -> dict[int, bytes]:
-        return {
-            page: content
-            for page, number in self._pages.items()
-            if (content := bytes(self._uc.mem_read(number * PAGE, PAGE))) != page_content(page, self._code)
-        }
+        left = State(engine.read(_REGISTERS), engine.read(_XMM))
+        return Outcome(left, dict(engine.changed_pages()), fault)

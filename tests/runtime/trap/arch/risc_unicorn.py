@@ -1,19 +1,19 @@
 """One arm64 or riscv64 instruction in Unicorn, at any address, with memory everywhere: the oracle for `emulation`.
 
-Unicorn's virtual TLB maps whatever page is touched; a page never written holds bytes that follow from its number, the
-same in every run and in `Memory`, which is what our emulation works on.
+A page never written holds bytes that follow from its number, the same in every run and in `Memory`, which is what our
+emulation works on.
 """
 
 import random
-from collections.abc import Container, Mapping, MutableSequence, Sequence
+from collections.abc import Container, Mapping, MutableSequence
 from dataclasses import dataclass, field
 
 import unicorn
 from unicorn import arm64_const as a64
 from unicorn import riscv_const as rv
 
-PAGE = 4096
-_POOL_PAGES = 64
+from tests.runtime.trap.arch.unicorn_engines import PAGE, Engine, Switches
+
 _MASK = (1 << 64) - 1
 NEVER = _MASK - 0xFFF  # an address where no run ends
 
@@ -27,7 +27,7 @@ class Model:
     general: tuple[int, ...]  # in the order of the frame, without the flags; the PC is the last
     flags: int | None
     vectors: tuple[int, ...]
-    switches: Mapping[int, int]
+    switches: Switches
 
 
 ARM64_MODEL = Model(
@@ -39,7 +39,7 @@ ARM64_MODEL = Model(
     ),
     flags=a64.UC_ARM64_REG_PSTATE,
     vectors=tuple(a64.UC_ARM64_REG_Q0 + number for number in range(32)),
-    switches={a64.UC_ARM64_REG_CPACR_EL1: 3 << 20},  # FPEN
+    switches=((a64.UC_ARM64_REG_CPACR_EL1, 3 << 20),),  # FPEN
 )
 RISCV64_MODEL = Model(
     arch=unicorn.UC_ARCH_RISCV,
@@ -47,7 +47,7 @@ RISCV64_MODEL = Model(
     general=(*(rv.UC_RISCV_REG_X0 + number for number in range(32)), rv.UC_RISCV_REG_PC),
     flags=None,
     vectors=tuple(rv.UC_RISCV_REG_F0 + number for number in range(32)),
-    switches={rv.UC_RISCV_REG_MSTATUS: 3 << 13},  # FS dirty
+    switches=((rv.UC_RISCV_REG_MSTATUS, 3 << 13),),  # FS dirty
 )
 
 
@@ -114,14 +114,10 @@ class Cpu:
     """A CPU that has just been switched on, with memory at every address."""
 
     def __init__(self, model: Model, code: Mapping[int, bytes]) -> None:
-        self._model, self._code = model, code
-        self._uc = unicorn.Uc(model.arch, model.mode)
-        self._uc.ctl_set_tlb_mode(unicorn.UC_TLB_VIRTUAL)
-        self._uc.mem_map(0, _POOL_PAGES * PAGE)
-        self._uc.hook_add(unicorn.UC_HOOK_TLB_FILL, self._fill)
-        self._pages: dict[int, int] = {}  # page -> number in the pool
-        for register, value in model.switches.items():
-            self._uc.reg_write(register, value)
+        self._model = model
+        self._engine = Engine(
+            model.arch, model.mode, lambda page: page_content(page, code), model.switches, counted=True
+        )
 
     def run_within(
         self, state: State, start: int, places: Container[int], register: int, *, most: int
@@ -136,9 +132,9 @@ class Cpu:
             else:
                 path.append((address, uc.reg_read(self._model.general[register])))
 
-        hook = self._uc.hook_add(unicorn.UC_HOOK_CODE, step)
+        hook = self._engine.uc.hook_add(unicorn.UC_HOOK_CODE, step)
         outcome = self.run(state, start, count=most)
-        self._uc.hook_del(hook)
+        self._engine.uc.hook_del(hook)
         return outcome, path
 
     def run(self, state: State, start: int, *, count: int) -> Outcome:
@@ -146,39 +142,20 @@ class Cpu:
         self._load(state)
         fault = ""
         try:
-            self._uc.emu_start(start, NEVER, count=count)
+            self._engine.uc.emu_start(start, NEVER, count=count)
         except unicorn.UcError as error:
             fault = str(error)
-        changed = {
-            page: content
-            for page, number in self._pages.items()
-            if (content := bytes(self._uc.mem_read(number * PAGE, PAGE))) != page_content(page, self._code)
-        }
-        return Outcome(self._state(), changed, fault)
+        return Outcome(self._state(), dict(self._engine.changed_pages()), fault)
 
     def _load(self, state: State) -> None:
         general = len(self._model.general)
-        self._write(self._model.general[:-1], state.regs[: general - 1])
-        self._write(self._model.vectors, state.vectors)
+        self._engine.write(self._model.general[:-1], state.regs[: general - 1])
+        self._engine.write(self._model.vectors, state.vectors)
         if self._model.flags is not None:
-            self._uc.reg_write(self._model.flags, state.regs[general])
-
-    def _write(self, registers: Sequence[int], values: Sequence[int]) -> None:
-        for register, value in zip(registers, values, strict=True):
-            self._uc.reg_write(register, value)
+            self._engine.uc.reg_write(self._model.flags, state.regs[general])
 
     def _state(self) -> State:
-        regs = [self._uc.reg_read(register) for register in self._model.general]
+        regs = self._engine.read(self._model.general)
         if self._model.flags is not None:
-            regs.append(self._uc.reg_read(self._model.flags))
-        return State(tuple(regs), tuple(self._uc.reg_read(register) for register in self._model.vectors))
-
-    def _fill(self, uc: unicorn.Uc, address: int, access: int, entry: object, data: object) -> bool:
-        """Unicorn asks in pages of 1 KiB on arm64: what is answered is the address within the page."""
-        page = address // PAGE
-        if page not in self._pages:
-            self._pages[page] = len(self._pages)
-            uc.mem_write(self._pages[page] * PAGE, page_content(page, self._code))
-        entry.paddr = self._pages[page] * PAGE + address % PAGE  # type: ignore[attr-defined]
-        entry.perms = unicorn.UC_PROT_ALL  # type: ignore[attr-defined]
-        return True
+            regs += (self._engine.uc.reg_read(self._model.flags),)
+        return State(regs, self._engine.read(self._model.vectors))
