@@ -18,7 +18,6 @@ from kinst.runtime.attached.timers import Timers
 from kinst.runtime.engine.attached_engine import AttachedEngine
 from kinst.runtime.engine.native_hooks import BlockMarks
 from kinst.runtime.hits.counted import CountedSites
-from kinst.runtime.machine.boards.registry import new_board
 from kinst.runtime.machine.configuration import End
 from kinst.runtime.paging.walker import PageFault
 from kinst.runtime.patched.sites import Patched, SiteTable
@@ -29,7 +28,6 @@ from kinst.runtime.unwinding.arch.registry import stack_effects
 from kinst.runtime.unwinding.frame_rules import FrameRules
 from kinst.runtime.unwinding.pending_returns import PendingReturns
 from kinst.runtime.unwinding.return_addresses import ReturnAddresses, named
-from kinst.targets.machines.registry import default_machine
 from kinst.targets.method import Method
 
 
@@ -40,12 +38,11 @@ class AttachedMachine:
         """Nothing of the guest is changed yet."""
         self.guest, self.engine, self.memory = guest, engine, memory
         self.arch = guest.arch
-        self.exceptions = exceptions = new_board(default_machine(self.arch.name)).exceptions
         self.frame = TrapFrame(engine.frame.regs, memory.load_word, memory.store_word, engine.set_vector)
         # Fills the trap frame; asking for the thread would cost half a microsecond a hit.
         self.read: Callable[[], int] = self._read_of_thread if guest.is_threaded else engine.frame.read
         self._fired: defaultdict[int, list[tuple[int, int, int]]] = defaultdict(list)  # by thread
-        self.trap = TrapPath(self.arch, self._port(), exceptions.breakpoint_number, exceptions.breakpoint_bias)
+        self.trap = TrapPath(self.arch, self._port())
         self._hooks = [engine.hook_blocks(), engine.hook_blocks()]
         self.timers = Timers(self._hooks[0].marks)
         self._sites: AttachedSites | None = None
@@ -77,7 +74,7 @@ class AttachedMachine:
 
     def _count(self, method: str) -> None:
         """Claim the traps, of which the engine handles what Python need not see."""
-        at = self.exceptions.breakpoint_number, self.exceptions.breakpoint_bias
+        at = self.arch.engine.breakpoint_number, self.arch.engine.breakpoint_bias
         counters = self.engine.claim_traps(self.trap.handler(), self.trap.failed, at)
         if counters is not None and method != Method.TRAP:
             self.trap.counted = CountedSites(counters, self.arch, lambda: self.trap.trampolines)
@@ -154,7 +151,7 @@ class AttachedSites:
         """Map its trampolines."""
         self._machine = machine
         self._patched, self._loaded, self._bias = patched, patched.loaded, patched.loaded.bias
-        self.table = SiteTable(patched, machine.arch, emulator(machine.arch), machine.exceptions)
+        self.table = SiteTable(patched, machine.arch, emulator(machine.arch))
         self._distance = self._map()  # of trampolines from where their link addresses and the bias say
         # amd64's jump back to link addresses: those of an image that was moved are made when they are needed.
         is_moved = self._bias != 0 or self._distance != 0
@@ -214,8 +211,7 @@ class AttachedSites:
         """Let return probes of tail calls wait for the return; `marks` are those of a hook that nobody else uses."""
         machine, arch = self._machine, self._machine.arch
         is_named = named(self._loaded.image, rules.link_address)
-        armed = machine.exceptions.armed
-        returns = ReturnAddresses(arch, stack_effects(arch), armed, self._bytes, is_named, rules.here)
+        returns = ReturnAddresses(arch, stack_effects(arch), arch.engine.armed, self._bytes, is_named, rules.here)
         pending = PendingReturns(arch, machine.trap.firing, machine.read, returns)
         pending.marks = marks
         marks.looks.append(pending.look)

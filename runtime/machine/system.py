@@ -13,7 +13,7 @@ from kinst.runtime.engine.qiling_machine import QilingMachine
 from kinst.runtime.engine.reports import Stop
 from kinst.runtime.hits.counted import CountedSites
 from kinst.runtime.machine.address_space import OPEN_BUS, OPEN_BUS_CODE, AddressSpace
-from kinst.runtime.machine.board import Board
+from kinst.runtime.machine.board import BoardFactory
 from kinst.runtime.machine.bus import Bus, PortBus, Window
 from kinst.runtime.machine.clock import LONGEST_SLEEP, HostClock, InstructionClock, MachineClock
 from kinst.runtime.machine.configuration import ClockKind, Configuration, End
@@ -44,14 +44,12 @@ _LONGEST: Final = 15  # bytes of an instruction
 class System:
     """A machine made from its facts and its board; boards and models use it as `machine.Machine`."""
 
-    def __init__(self, facts: MachineFacts, board: Board, configuration: Configuration) -> None:
+    def __init__(self, facts: MachineFacts, board: BoardFactory, configuration: Configuration) -> None:
         """Switch on an empty machine. Raises UsageError or MachineError if the configuration does not fit it."""
         if not 1 <= configuration.cpus <= facts.maximum_cpus:
             raise UsageError(f"{facts.name}: has 1 to {facts.maximum_cpus} CPUs, not {configuration.cpus}")
         self.facts = facts
         self.arch = arch_by_name(facts.arch)
-        self.board = board
-        self.exceptions = board.exceptions
         self.engine = QilingMachine(self.arch, lambda: self.finish(End.STOPPED))
         self.command_line = configuration.command_line
         self.initrd = configuration.initrd
@@ -94,6 +92,8 @@ class System:
         self.current = self.cpus[0]
         self.current.registers = self.engine.live
         self.current.power_on()
+        self.board = board(self)
+        self.exceptions = self.board.exceptions
         self.trap = self._make_trap_path()
         self.progress = Progress(self.engine.live.get, self.arch.registers, self.arch.stack_pointer)
         self._counters = self._count_breakpoints()
@@ -133,10 +133,11 @@ class System:
             take_back=None if self.engine.counter is None else self.engine.counter.take_back,
             fault=self._page_fault,
         )
-        return TrapPath(self.arch, port, self.exceptions.breakpoint_number, self.exceptions.breakpoint_bias)
+        return TrapPath(self.arch, port)
 
     def _count_breakpoints(self) -> BreakpointCounters | None:
-        trap, at = self.trap, (self.exceptions.breakpoint_number, self.exceptions.breakpoint_bias)
+        trap, facts = self.trap, self.arch.engine
+        at = facts.breakpoint_number, facts.breakpoint_bias
         counters = self.engine.on_interrupt(trap.handler(), trap.failed, at, self.clock.word)
         if counters is not None:
             self.trap.counted = CountedSites(counters, self.arch, lambda: self.trap.trampolines)
@@ -169,7 +170,7 @@ class System:
 
     def _code_watch(self) -> Callable[[int], None]:
         """What looks at each physical page before its code runs."""
-        bits = self.exceptions.translation_switch
+        bits = self.arch.engine.translation_switch
         if bits is None:
             return lambda _page: None
         switch = TranslationSwitch(self.engine, bits, lambda found: self.exceptions.turn_on(self.current, found))
@@ -447,7 +448,7 @@ class System:
         return number is None
 
     def _unclaimed(self, number: int) -> None:
-        if number == self.exceptions.file_breakpoint and self.trap.claim(self.engine.pc()):
+        if number == self.arch.engine.file_breakpoint and self.trap.claim(self.engine.pc()):
             return
         self._event(Event(Source.INTERRUPT, number))
 

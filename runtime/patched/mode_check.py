@@ -42,7 +42,7 @@ class ModeCheck:
 
     def _give_back(self, pc: int) -> None:
         system = self._system
-        armed = max(system.exceptions.armed.values(), key=len)
+        armed = max(system.arch.engine.armed.values(), key=len)
         content = self._pristine(pc, system.space.fetch(pc, len(armed)))
         system.memory.write(system.space.physical(pc, Access.FETCH), content)
         system.memory.is_code_stale = True

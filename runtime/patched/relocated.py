@@ -12,7 +12,6 @@ from typing import Final
 import numpy as np
 
 from kinst.runtime.machine.address_space import AddressSpace
-from kinst.runtime.machine.exception_model import ExceptionModel
 from kinst.runtime.machine.loading.loaded import Loaded
 from kinst.runtime.paging.walker import PageFault
 from kinst.runtime.patched.moved_trampolines import MovedTrampolines
@@ -34,7 +33,6 @@ class RelocatedCopies:
         loaded: Loaded,
         trap: TrapPath,
         trampolines: MovedTrampolines | None,
-        model: ExceptionModel,
         space: AddressSpace,
     ) -> None:
         """`trampolines` are for machines on which the image's own do not serve copies."""
@@ -43,7 +41,7 @@ class RelocatedCopies:
         self._trap = trap
         self._trampolines = trampolines
         self._space, self._fetch = space, space.fetch  # reads instruction bytes as they are in memory, with armed sites
-        self._breakpoints = sorted(set(model.armed.values()), key=len)
+        self._breakpoints = sorted(set(sites.arch.engine.armed.values()), key=len)
         self._distances: list[int] = [loaded.bias]
         self._around: Surroundings | None = None
         self._unknown: set[int] = set()

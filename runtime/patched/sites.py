@@ -14,7 +14,6 @@ from kinst.runtime.engine.qiling_machine import QilingMachine
 from kinst.runtime.hits.actions import called_at, delivery_of, reads_of
 from kinst.runtime.hits.deciding import ArgumentRegisters, Displaced, ProbeActions, SiteDeliveries
 from kinst.runtime.machine.address_space import AddressSpace
-from kinst.runtime.machine.exception_model import ExceptionModel
 from kinst.runtime.machine.loading.loaded import Loaded
 from kinst.runtime.patched.call_blocks import Block, no_blocks
 from kinst.runtime.patched.guest_ram import GuestRam
@@ -65,7 +64,6 @@ class SiteTable:
         patched: Patched,
         arch: ArchFacts,
         emulator: Emulator,
-        model: ExceptionModel,
         *,
         is_module: bool = False,
     ) -> None:
@@ -75,7 +73,7 @@ class SiteTable:
         self._patched = patched
         self.arch = arch
         self._emulator = emulator
-        self.armed_bytes = model.armed
+        self.armed_bytes = arch.engine.armed
         self._addresses: NDArray[np.uint64] = np.ascontiguousarray(self.manifest.sites["address"])
         self._in_order = self._addresses.data  # the same, as numbers of Python: one is found several times as fast
         self._first_enabling = np.searchsorted(self.manifest.enablings["site"], np.arange(len(self._addresses) + 1))

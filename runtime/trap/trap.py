@@ -136,11 +136,11 @@ class SiteCounter(Protocol):
 class TrapPath:
     """The armed sites, and what happens at them."""
 
-    def __init__(self, arch: ArchFacts, port: Port, breakpoint_number: int, breakpoint_bias: int) -> None:
+    def __init__(self, arch: ArchFacts, port: Port) -> None:
         self._arch = arch
         self._port = port
-        self._number = breakpoint_number
-        self._bias = breakpoint_bias
+        self._number = arch.engine.breakpoint_number
+        self._bias = arch.engine.breakpoint_bias
         self._write_pc = port.writer((arch.pc,))
         self.hits: dict[int, Hit] = {}
         self.fired: list[tuple[int, int, int]] = []  # the running CPU's: (slot, site, next instruction)

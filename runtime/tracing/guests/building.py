@@ -12,7 +12,7 @@ from kinst.runtime.clauses.guest.unmapped_image import with_unmapped_image
 from kinst.runtime.clauses.profiles import Guest as Known
 from kinst.runtime.clauses.profiles import profile_for, user_mode
 from kinst.runtime.clauses.scratch import Scratch
-from kinst.runtime.machine.boards.registry import new_board
+from kinst.runtime.machine.boards.registry import board_of
 from kinst.runtime.machine.calling.call import load_for_call
 from kinst.runtime.machine.interrupts import Interrupt, Interrupts
 from kinst.runtime.machine.loading.hosted import refuse_program
@@ -62,7 +62,7 @@ def build(prepared: Prepared, types: ImageTypes, plug_ins: PlugIns, warn: Callab
         KinstError: the image does not fit the machine.
     """
     request = prepared.request
-    system = System(prepared.facts, new_board(prepared.facts.name), request.configuration)
+    system = System(prepared.facts, board_of(prepared.facts.name), request.configuration)
     loaded = _loaded(prepared, system)
     wrong = None if prepared.call is not None else misplaced(loaded, prepared.facts)
     if wrong is not None:

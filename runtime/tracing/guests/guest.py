@@ -133,7 +133,7 @@ class Guest:
     def _start(self) -> None:
         call = self.prepared.call
         if call is None:
-            self.system.board.start(self.system, self.loaded)
+            self.system.board.start(self.loaded)
             self.system.space.start()
         else:
             address = find_function(self.loaded.image, call.function, self.discovered)

@@ -86,7 +86,7 @@ def module_sites(module: PatchedModule, system: System, kernel: Loaded, code: Pa
         sites["trampoline"] += np.uint64((start - address) % (1 << 64))
         manifest = replace(manifest, sites=sites, trampolines=(start, size))
     patched = Patched(manifest, Loaded(image, 0, 0, ()), text)
-    table = SiteTable(patched, system.arch, emulator(system.arch), system.exceptions, is_module=True)
+    table = SiteTable(patched, system.arch, emulator(system.arch), is_module=True)
     if trampolines is None:
         table.map_trampolines(system.space, system.trap, system.engine)
     table.returning = code.pending_returns.waiting

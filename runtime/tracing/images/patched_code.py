@@ -45,11 +45,11 @@ class PatchedCode:
         loaded = self._loaded = patched.loaded
         if patched.manifest.method == Method.TRAP:
             system.trap.counted = None
-        self.sites = SiteTable(patched, system.arch, emulator(system.arch), system.exceptions)
+        self.sites = SiteTable(patched, system.arch, emulator(system.arch))
         self.sites.map_trampolines(system.space, system.trap, system.engine)
         trampolines = moved_trampolines(system, loaded, patched.manifest.trampolines[0])
         self.sites.spare = spare_trampolines(system, loaded, patched.manifest.trampolines[0])
-        copies = RelocatedCopies(self.sites, loaded, system.trap, trampolines, system.exceptions, system.space)
+        copies = RelocatedCopies(self.sites, loaded, system.trap, trampolines, system.space)
         system.pristine = copies.pristine
         find = OwnCopies(loaded, system.memory, system.space.observe).finder(lambda: copies.distances, copies.add)
         self.moved = MovedImage(loaded.image, lambda: copies.distances, find)
@@ -76,7 +76,7 @@ class PatchedCode:
         returns = ReturnAddresses(
             arch,
             stack_effects(arch),
-            system.exceptions.armed,
+            arch.engine.armed,
             reader(system, copies.pristine),
             lambda address: address == CALL_RETURNS_TO or symbols(address),
             self.frame_rules.here,

@@ -14,7 +14,6 @@ from kinst.runtime.clauses.guest.no_guest import NoStacks, NoUserSymbols
 from kinst.runtime.clauses.guest.symbols import ImageSymbols
 from kinst.runtime.clauses.profiles import BareProfile
 from kinst.runtime.clauses.scratch import Scratch
-from kinst.runtime.machine.boards.registry import new_board
 from kinst.runtime.machine.loading.loaded import Loaded
 from kinst.runtime.patched.sites import Patched, SiteTable
 from kinst.runtime.providers.dtrace import DtraceProvider
@@ -30,7 +29,6 @@ from kinst.runtime.trap.arch.registry import emulator
 from kinst.runtime.trap.trap_frame import TrapFrame
 from kinst.targets.c_types import ImageTypes
 from kinst.targets.errors import KinstError
-from kinst.targets.machines.registry import default_machine
 from kinst.targets.manifest.packed import Manifest
 from kinst.targets.standalone import Action, Standalone
 
@@ -69,8 +67,7 @@ class KeptProbes:
         prepared, arch, dtrace = self._prepared, host.arch, DtraceProvider()
         sites = None
         if self.manifest is not None:
-            exceptions = new_board(default_machine(arch.name)).exceptions
-            sites = SiteTable(Patched(self.manifest, loaded, b""), arch, emulator(arch), exceptions)
+            sites = SiteTable(Patched(self.manifest, loaded, b""), arch, emulator(arch))
         providers = providers_of(dtrace, host, sites, loaded, types)
         if sites is not None:
             self._hits.attach(sites, host.now)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kinst.runtime.machine.boards.registry import new_board
+from kinst.runtime.machine.boards.registry import board_of
 from kinst.runtime.machine.configuration import ClockKind, Configuration, End
 from kinst.runtime.machine.loading.loaded import Loaded
 from kinst.runtime.machine.loading.loader import load_image
@@ -25,7 +25,7 @@ class Machine:
 
     def __init__(self, arch: str) -> None:
         facts = machine_facts(default_machine(arch))
-        self.system = System(facts, new_board(facts.name), Configuration(memory=MEMORY, clock=ClockKind.ICOUNT))
+        self.system = System(facts, board_of(facts.name), Configuration(memory=MEMORY, clock=ClockKind.ICOUNT))
         image = open_image(SAMPLES / f"kernel-{arch}.elf")
         self.loaded: Loaded = load_image(image, facts, self.system.memory)
         self.ql: Any = self.system.engine.ql
@@ -34,7 +34,7 @@ class Machine:
         self.function = found
         self.console = bytearray()
         self.system.console_sink = self.console.extend
-        self.system.board.start(self.system, self.loaded)
+        self.system.board.start(self.loaded)
         self.system.space.start()
 
 

@@ -5,7 +5,7 @@ from typing import cast
 
 import pytest
 
-from kinst.runtime.machine.boards.registry import new_board
+from kinst.runtime.machine.boards.registry import board_of
 from kinst.runtime.machine.configuration import ClockKind, Configuration, End
 from kinst.runtime.machine.loading.loaded import Loaded
 from kinst.runtime.machine.system import System
@@ -41,8 +41,8 @@ POWER_OFF = (*li(T0, 0x10_0000), *li(T1, 0x5555), store(T1, T0, size=2), WFI)
 @pytest.fixture
 def system() -> Iterator[System]:
     facts = machine_facts("virt-riscv64")
-    made = System(facts, new_board(facts.name), Configuration(clock=ClockKind.ICOUNT))
-    made.board.start(made, Loaded(cast("Image", None), 0, CODE, ()))
+    made = System(facts, board_of(facts.name), Configuration(clock=ClockKind.ICOUNT))
+    made.board.start(Loaded(cast("Image", None), 0, CODE, ()))
     yield made
 
 
@@ -126,7 +126,7 @@ def test_the_trap_path_reaches_devices_as_the_guest_does(system: System) -> None
 
 def test_on_a_pc_the_bus_floats_for_the_trap_path_too() -> None:
     facts = machine_facts("pc-amd64")
-    pc = System(facts, new_board(facts.name), Configuration(clock=ClockKind.ICOUNT))
+    pc = System(facts, board_of(facts.name), Configuration(clock=ClockKind.ICOUNT))
     pc.space.store(HOLE, 8, 1)
     pc.space.store(HOLE, 16, 1)
     assert (pc.space.load(HOLE, 8), pc.space.load(HOLE, 16)) == ((1 << 64) - 1, (1 << 128) - 1)

@@ -1,7 +1,7 @@
 """The trap path by itself: no emulator, a frame of plain numbers, what it writes back and in which order it acts."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 
@@ -42,7 +42,8 @@ class Machine:
             take_back=(lambda: self.log.append("take back")) if self.counts else None,
             fault=lambda fault: self.log.append(("fault", fault.address)),
         )
-        self.trap = TrapPath(self.arch, port, BREAKPOINT, self.bias)
+        engine = replace(self.arch.engine, breakpoint_number=BREAKPOINT, breakpoint_bias=self.bias)
+        self.trap = TrapPath(replace(self.arch, engine=engine), port)
         self.trap.trampolines = SLOTS
         self.handler = self.trap.handler()
 
