@@ -34,15 +34,18 @@ from kinst.targets.method import Method
 class AttachedMachine:
     """The machine that the user runs, with our trap path in it."""
 
-    def __init__(self, guest: AttachedGuest, engine: AttachedEngine, memory: AttachedMemory) -> None:
-        """Nothing of the guest is changed yet."""
+    def __init__(
+        self, guest: AttachedGuest, engine: AttachedEngine, memory: AttachedMemory, method: str | None
+    ) -> None:
+        """Claim the traps, if there is a `method` by which sites are patched; nothing else of the guest is changed yet.
+        Raises UsageError: somebody else has claimed them."""
         self.guest, self.engine, self.memory = guest, engine, memory
         self.arch = guest.arch
         self.frame = TrapFrame(engine.frame.regs, memory.load_word, memory.store_word, engine.set_vector)
         # Fills the trap frame; asking for the thread would cost half a microsecond a hit.
         self.read: Callable[[], int] = self._read_of_thread if guest.is_threaded else engine.frame.read
         self._fired: defaultdict[int, list[tuple[int, int, int]]] = defaultdict(list)  # by thread
-        self.trap = TrapPath(self.arch, self._port())
+        self.trap = TrapPath(self.arch, self._port(), lambda trap: self._count(trap, method))
         self._hooks = [engine.hook_blocks(), engine.hook_blocks()]
         self.timers = Timers(self._hooks[0].marks)
         self._sites: AttachedSites | None = None
@@ -61,9 +64,7 @@ class AttachedMachine:
         )
 
     def patch(self, patched: Patched, rules: FrameRules) -> SiteTable:
-        """Claim the traps and map the trampolines of an image; sites are armed by `arm`. `rules` tell how functions of
-        the image leave."""
-        self._count(patched.manifest.method)
+        """Map the trampolines of an image; sites are armed by `arm`. `rules` tell how functions of the image leave."""
         sites = self._sites = AttachedSites(patched, self)
         self.trap.dtrace_invop_add(sites.claim)
         for hook in self._hooks:
@@ -72,12 +73,12 @@ class AttachedMachine:
         self._undo_snapshots = self.guest.around_snapshots(self.memory.restore, self.arm)
         return sites.table
 
-    def _count(self, method: str) -> None:
-        """Claim the traps, of which the engine handles what Python need not see."""
-        at = self.arch.engine.breakpoint_number, self.arch.engine.breakpoint_bias
-        counters = self.engine.claim_traps(self.trap.handler(), self.trap.failed, at)
-        if counters is not None and method != Method.TRAP:
-            self.trap.counted = CountedSites(counters, self.arch, lambda: self.trap.trampolines)
+    def _count(self, trap: TrapPath, method: str | None) -> CountedSites | None:
+        """Claim the traps; what handles hits that Python need not see, where that can be."""
+        counters = None if method is None else self.engine.claim_traps(trap.handler(), trap.failed)
+        if counters is None or method == Method.TRAP:
+            return None
+        return CountedSites(counters, self.arch, lambda: trap.trampolines)
 
     def start(self) -> None:
         """Hooks hold for code that is translated from now on: all of it."""
@@ -119,9 +120,8 @@ class AttachedMachine:
 
     def _read_of_thread(self) -> int:
         """Fill the trap frame; the trap path's state is that of the thread that runs."""
-        trap = self.trap
-        thread = trap.firing.thread = self.guest.thread()
-        trap.fired = self._fired[thread]
+        thread = self.guest.thread()
+        self.trap.run_as(0, self._fired[thread], thread)
         return self.engine.frame.read()
 
     def _unclaimed(self, number: int) -> None:
@@ -165,7 +165,7 @@ class AttachedSites:
         start = planned if guest.is_free(planned, size) else room_for_trampolines(self._loaded, guest, size)
         slots = np.frombuffer(self._patched.trampolines, np.uint8).reshape(-1, self._machine.arch.slot_size)
         guest.map(start, self.table.slot_bytes(slots).tobytes())
-        self._machine.trap.trampolines = range(start, start + size)
+        self._machine.trap.reach_trampolines(range(start, start + size))
         memory = self._machine.memory
         self.table.reach_trampolines(self._machine.trap, memory.read, memory.write, start - planned)
         return start - planned

@@ -55,8 +55,8 @@ class BlockSites:
         self.refresh: Callable[[], None] = lambda: None  # has sites that the guest writes shown again
         self._has_stopped = False  # the run, for what is to be done between two
         sites.shown, sites.begins = self._shown, self._begins
-        system.space.executable = self._executable
-        system.before_run, system.is_interlude = self._settle, self._is_interlude
+        system.space.on_executable(self._executable)
+        system.attach_interlude(self)
 
     # -- what is counted ----------------------------------------------------------------------------------------------
 
@@ -185,12 +185,12 @@ class BlockSites:
         self._has_stopped = True
         self._system.engine.stop()
 
-    def _is_interlude(self) -> bool:
-        """Whether the last run ended for what `_settle` does, and the CPU's turn goes on."""
+    def ended(self) -> bool:
+        """See `Interlude`: whether a site needs its breakpoint."""
         return self._has_stopped or self._counters.has_stopped
 
-    def _settle(self) -> None:
-        """Between two runs: give their breakpoints to sites that cannot be counted here."""
+    def begin(self) -> None:
+        """See `Interlude`: give their breakpoints to sites that cannot be counted here."""
         self._has_stopped = False
         if self._asks_again:
             self._asks_again = False

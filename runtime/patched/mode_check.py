@@ -45,6 +45,6 @@ class ModeCheck:
         armed = max(system.arch.engine.armed.values(), key=len)
         content = self._pristine(pc, system.space.fetch(pc, len(armed)))
         system.memory.write(system.space.physical(pc, Access.FETCH), content)
-        system.memory.is_code_stale = True
+        system.memory.code_changed()
         system.current.registers.set(system.arch.registers[system.arch.pc], pc)
         system.yield_cpu()

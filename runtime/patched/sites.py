@@ -226,7 +226,8 @@ class SiteTable:
         code = self.slot_bytes(np.frombuffer(self._patched.trampolines, np.uint8).reshape(-1, self.arch.slot_size))
         start = address + self._patched.loaded.bias
         space.overlay(start, code.tobytes())
-        trap.trampolines = range(start, max(start + size, trap.trampolines.stop))  # a module's are below the image's
+        behind = max(start + size, trap.trampolines.stop)  # a module's are below the image's
+        trap.reach_trampolines(range(start, behind))
         engine.set_trampolines(start, len(trap.trampolines), self.arch.slot_size)
 
         def put(slot: int, content: bytes) -> None:

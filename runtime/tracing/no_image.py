@@ -73,13 +73,9 @@ class Idle:
             fold=lambda: None,
         )
 
-    def on_turn(self, callback: Callable[[], None]) -> None:
-        """Let `callback` be called now and then."""
-        self._machine.after_turn = callback
-
-    def go(self, limits: Limits, console: Callable[[bytes], None]) -> End:
+    def go(self, limits: Limits, console: Callable[[bytes], None], after_turn: Callable[[], None]) -> End:
         """Wait for timers until something ends the run."""
-        return self._machine.run(limits.timeout, limits.wall_timeout)
+        return self._machine.run(after_turn, limits.timeout, limits.wall_timeout)
 
     def ending(self, outcome: Outcome) -> Ending:
         """The ending of a run without a guest."""

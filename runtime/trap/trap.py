@@ -136,7 +136,11 @@ class SiteCounter(Protocol):
 class TrapPath:
     """The armed sites, and what happens at them."""
 
-    def __init__(self, arch: ArchFacts, port: Port) -> None:
+    def __init__(
+        self, arch: ArchFacts, port: Port, count: Callable[["TrapPath"], SiteCounter | None] = lambda _trap: None
+    ) -> None:
+        """No site is armed. `count` gives what handles hits in place of the path that it is called with, if anything
+        does."""
         self._arch = arch
         self._port = port
         self._number = arch.engine.breakpoint_number
@@ -145,10 +149,19 @@ class TrapPath:
         self.hits: dict[int, Hit] = {}
         self.fired: list[tuple[int, int, int]] = []  # the running CPU's: (slot, site, next instruction)
         self._handlers: list[Invop] = []  # newest last
-        self.trampolines = range(0)
+        self.trampolines = range(0)  # the addresses of all of them
         self._slots: dict[int, tuple[int, int]] = {}  # amd64: slot -> (site, next instruction)
-        self.counted: SiteCounter | None = None  # where the engine can count
         self.firing = Firing(port.frame, Enabling(0, lambda _firing: None, lambda _firing, _index: 0, 0))
+        self.counted = count(self)  # where the engine can count
+
+    def run_as(self, cpu: int, fired: list[tuple[int, int, int]], thread: int | None = None) -> None:
+        """Another CPU runs, in these FIRED states; `thread`, if it is not the CPU that stands for it."""
+        self.fired = fired
+        self.firing.cpu, self.firing.thread = cpu, cpu if thread is None else thread
+
+    def reach_trampolines(self, addresses: range) -> None:
+        """Trampolines are at these addresses: those that there were, and more."""
+        self.trampolines = addresses
 
     # -- arming -------------------------------------------------------------------------------------------------------
 

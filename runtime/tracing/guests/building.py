@@ -47,6 +47,7 @@ from kinst.runtime.unwinding.user_programs import UserPrograms
 from kinst.runtime.unwinding.user_stacks import UserStackWalker
 from kinst.targets.c_types import ImageTypes
 from kinst.targets.errors import MachineError
+from kinst.targets.method import Method
 
 
 def build(prepared: Prepared, types: ImageTypes, plug_ins: PlugIns, warn: Callable[[str], None]) -> Guest:
@@ -62,7 +63,9 @@ def build(prepared: Prepared, types: ImageTypes, plug_ins: PlugIns, warn: Callab
         KinstError: the image does not fit the machine.
     """
     request = prepared.request
-    system = System(prepared.facts, board_of(prepared.facts.name), request.configuration)
+    counts_hits = prepared.manifest is None or prepared.manifest.method != Method.TRAP
+    board = board_of(prepared.facts.name)
+    system = System(prepared.facts, board, request.configuration, counts_hits=counts_hits)
     loaded = _loaded(prepared, system)
     wrong = None if prepared.call is not None else misplaced(loaded, prepared.facts)
     if wrong is not None:

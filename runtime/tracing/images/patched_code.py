@@ -43,14 +43,12 @@ class PatchedCode:
         """
         self._system = system
         loaded = self._loaded = patched.loaded
-        if patched.manifest.method == Method.TRAP:
-            system.trap.counted = None
         self.sites = SiteTable(patched, system.arch, emulator(system.arch))
         self.sites.map_trampolines(system.space, system.trap, system.engine)
         trampolines = moved_trampolines(system, loaded, patched.manifest.trampolines[0])
         self.sites.spare = spare_trampolines(system, loaded, patched.manifest.trampolines[0])
         copies = RelocatedCopies(self.sites, loaded, system.trap, trampolines, system.space)
-        system.pristine = copies.pristine
+        system.attach_original(copies.pristine)
         find = OwnCopies(loaded, system.memory, system.space.observe).finder(lambda: copies.distances, copies.add)
         self.moved = MovedImage(loaded.image, lambda: copies.distances, find)
         system.trap.dtrace_invop_add(ModeCheck(copies.claim, copies.pristine, system, warn).claim)

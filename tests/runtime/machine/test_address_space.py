@@ -7,6 +7,7 @@ import pytest
 
 from kinst.runtime.machine.boards.registry import board_of
 from kinst.runtime.machine.configuration import ClockKind, Configuration, End
+from kinst.runtime.machine.hooks import MachineHooks
 from kinst.runtime.machine.loading.loaded import Loaded
 from kinst.runtime.machine.system import System
 from kinst.runtime.paging.walker import Access, PageFault
@@ -114,10 +115,14 @@ def test_ram_must_be_aligned_and_may_not_overlap(system: System) -> None:
 
 def test_the_trap_path_reaches_devices_as_the_guest_does(system: System) -> None:
     """A stack may lie in a device's window: an emulated push is a store there."""
-    printed = bytearray()
-    system.console_sink = printed.extend
-    serial = 0x1000_0000
-    system.space.store(serial, 1, ord("x"))
+    printed, serial = bytearray(), 0x1000_0000
+    system.memory.write(CODE, code(jalr(ZERO, ZERO)))
+
+    def after_turn() -> None:
+        system.space.store(serial, 1, ord("x"))
+        system.finish(End.STOPPED)
+
+    assert system.run(10**9, hooks=MachineHooks(printed.extend, after_turn)) is End.STOPPED
     assert printed == b"x"
     assert system.space.load(serial + 5, 1) & 0x20  # ready to send
     with pytest.raises(PageFault):

@@ -11,6 +11,7 @@ import pytest
 from kinst.rewriter.assemble import assemble
 from kinst.runtime.machine.boards.registry import board_of
 from kinst.runtime.machine.configuration import ClockKind, Configuration, End
+from kinst.runtime.machine.hooks import MachineHooks
 from kinst.runtime.machine.loading.loaded import Loaded
 from kinst.runtime.machine.loading.loader import load_image
 from kinst.runtime.machine.system import System
@@ -399,10 +400,9 @@ def console(path: Path, *, until: bytes, typed: bytes = b"") -> bytes:
         if printed.endswith(until):
             system.finish(End.UNTIL)
 
-    system.console_sink = sink
     system.serial_line.type(typed)
     system.board.start(load_image(open_image(path), facts, system.memory))
-    assert system.run(60_000_000_000) is End.UNTIL
+    assert system.run(60_000_000_000, hooks=MachineHooks(console=sink)) is End.UNTIL
     return bytes(printed)
 
 

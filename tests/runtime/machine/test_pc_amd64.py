@@ -14,6 +14,7 @@ from kinst.rewriter.assemble import assemble
 from kinst.runtime.machine.boards.registry import board_of
 from kinst.runtime.machine.configuration import ClockKind, Configuration, End
 from kinst.runtime.machine.exceptions.amd64_segments import load_flat_code, load_flat_stack
+from kinst.runtime.machine.hooks import MachineHooks
 from kinst.runtime.machine.loading.loaded import Loaded
 from kinst.runtime.machine.loading.loader import load_image
 from kinst.runtime.machine.system import System
@@ -463,9 +464,8 @@ def console(
         if printed.endswith(until):
             system.finish(End.UNTIL)
 
-    system.console_sink = sink
     system.board.start(load_image(open_image(path), facts, system.memory))
-    assert system.run(60_000_000_000) in (End.UNTIL, End.POWER_OFF)
+    assert system.run(60_000_000_000, hooks=MachineHooks(console=sink)) in (End.UNTIL, End.POWER_OFF)
     return bytes(printed)
 
 

@@ -8,6 +8,7 @@ from kinst.runtime.machine.boards.registry import board_of
 from kinst.runtime.machine.configuration import ClockKind, Configuration, End
 from kinst.runtime.machine.devices.riscv.sbi import Extension
 from kinst.runtime.machine.exceptions.riscv64 import SUPERVISOR, machine_mode
+from kinst.runtime.machine.hooks import MachineHooks
 from kinst.runtime.machine.loading.loaded import Loaded
 from kinst.runtime.machine.loading.loader import load_image
 from kinst.runtime.machine.system import System
@@ -50,8 +51,7 @@ def harts(firmware: str | None) -> dict[int, tuple[int, dict[str, int]]]:
         if len(arrived) == len(system.cpus):
             system.finish(End.STOPPED)
 
-    system.after_turn = look
-    assert system.run(10_000_000_000) is End.STOPPED
+    assert system.run(10_000_000_000, hooks=MachineHooks(after_turn=look)) is End.STOPPED
     found = {}
     for cpu in system.cpus:
         system.show(cpu.number)

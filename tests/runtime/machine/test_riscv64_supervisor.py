@@ -11,6 +11,7 @@ from kinst.runtime.machine.boards.registry import board_of
 from kinst.runtime.machine.configuration import ClockKind, Configuration, End
 from kinst.runtime.machine.devices.riscv.sbi import Extension
 from kinst.runtime.machine.exceptions.riscv64 import machine_mode
+from kinst.runtime.machine.hooks import MachineHooks
 from kinst.runtime.machine.loading.loaded import Loaded
 from kinst.runtime.machine.loading.loader import load_image
 from kinst.runtime.machine.system import System
@@ -89,7 +90,6 @@ class Guest:
         facts = machine_facts("virt-riscv64")
         configuration = Configuration(cpus=self.cpus, clock=ClockKind.ICOUNT)
         self.system = System(facts, board_of("virt-riscv64"), configuration)
-        self.system.console_sink = self.console.extend
         self.write(CODE, *la(T0, VECTOR), csrw("stvec", T0), *self.program, *SHUTDOWN)
         self.write(VECTOR, *REPORT, *SHUTDOWN)
         # No image: the program is in memory already.
@@ -105,7 +105,7 @@ class Guest:
         return self
 
     def run(self) -> "Guest":
-        assert self.system.run(1_000_000_000) is End.POWER_OFF
+        assert self.system.run(1_000_000_000, hooks=MachineHooks(console=self.console.extend)) is End.POWER_OFF
         return self
 
     def get(self, name: str) -> int:
@@ -441,10 +441,9 @@ def test_u_boot_prints_what_it_prints_under_qemu(name: str) -> None:
         if printed.endswith(b"=> "):
             system.finish(End.UNTIL)
 
-    system.console_sink = sink
     image = open_image(real_image(name))
     system.board.start(load_image(image, facts, system.memory))
-    assert system.run(60_000_000_000) is End.UNTIL
+    assert system.run(60_000_000_000, hooks=MachineHooks(console=sink)) is End.UNTIL
     assert normalised(bytes(printed)) == normalised((GOLDEN / f"{name}.console").read_bytes())
 
 

@@ -10,6 +10,7 @@ from kinst.runtime.clauses.guest.guest_memory import GuestMemory
 from kinst.runtime.clauses.scratch import Scratch
 from kinst.runtime.machine.boards.registry import board_of
 from kinst.runtime.machine.configuration import ClockKind, Configuration, End
+from kinst.runtime.machine.hooks import MachineHooks
 from kinst.runtime.machine.loading.loader import load_image
 from kinst.runtime.machine.system import System
 from kinst.runtime.patched.moved_trampolines import moved_trampolines
@@ -57,8 +58,7 @@ class Traced:
     def run(self) -> str:
         """To the end; what was printed."""
         self.arm()
-        self.system.console_sink = self.console.extend
-        end = self.system.run(BEFORE_END)
+        end = self.system.run(BEFORE_END, hooks=MachineHooks(console=self.console.extend))
         assert end is End.POWER_OFF
         return self.console.decode().replace("\r\n", "\n")
 
