@@ -20,7 +20,7 @@ from kinst.runtime.engine.native_hooks import BlockMarks
 from kinst.runtime.hits.counted import CountedSites
 from kinst.runtime.machine.configuration import End
 from kinst.runtime.paging.walker import PageFault
-from kinst.runtime.patched.sites import Patched, SiteTable
+from kinst.runtime.patched.sites import Patched, SiteHooks, SiteTable
 from kinst.runtime.trap.arch.registry import emulator, moved_trampoline
 from kinst.runtime.trap.trap import Hit, Port, TrapPath
 from kinst.runtime.trap.trap_frame import TrapFrame
@@ -65,11 +65,10 @@ class AttachedMachine:
 
     def patch(self, patched: Patched, rules: FrameRules) -> SiteTable:
         """Map the trampolines of an image; sites are armed by `arm`. `rules` tell how functions of the image leave."""
-        sites = self._sites = AttachedSites(patched, self)
+        sites = self._sites = AttachedSites(patched, self, self._hooks[1].marks, rules)
         self.trap.dtrace_invop_add(sites.claim)
         for hook in self._hooks:
             hook.set_trampolines(self.trap.trampolines.start, len(self.trap.trampolines))
-        sites.await_returns(self._hooks[1].marks, rules)
         self._undo_snapshots = self.guest.around_snapshots(self.memory.restore, self.arm)
         return sites.table
 
@@ -147,11 +146,12 @@ class AttachedMachine:
 class AttachedSites:
     """The sites of one image."""
 
-    def __init__(self, patched: Patched, machine: AttachedMachine) -> None:
-        """Map its trampolines."""
+    def __init__(self, patched: Patched, machine: AttachedMachine, marks: BlockMarks, rules: FrameRules) -> None:
+        """Map its trampolines. `marks` are those of a hook that nobody else uses; `rules` tell how functions leave."""
         self._machine = machine
         self._patched, self._loaded, self._bias = patched, patched.loaded, patched.loaded.bias
-        self.table = SiteTable(patched, machine.arch, emulator(machine.arch))
+        hooks = SiteHooks(returning=self._pending(marks, rules).waiting)
+        self.table = SiteTable(patched, machine.arch, emulator(machine.arch), hooks)
         self._distance = self._map()  # of trampolines from where their link addresses and the bias say
         # amd64's jump back to link addresses: those of an image that was moved are made when they are needed.
         is_moved = self._bias != 0 or self._distance != 0
@@ -207,15 +207,17 @@ class AttachedSites:
         """Bytes read at an address, with the original ones where sites are armed."""
         return self.table.pristine(address - self._bias, content)
 
-    def await_returns(self, marks: BlockMarks, rules: FrameRules) -> None:
-        """Let return probes of tail calls wait for the return; `marks` are those of a hook that nobody else uses."""
+    def _pending(self, marks: BlockMarks, rules: FrameRules) -> PendingReturns:
+        """Lets return probes of tail calls wait for the return."""
         machine, arch = self._machine, self._machine.arch
         is_named = named(self._loaded.image, rules.link_address)
         returns = ReturnAddresses(arch, stack_effects(arch), arch.engine.armed, self._bytes, is_named, rules.here)
-        pending = PendingReturns(arch, machine.trap.firing, machine.read, returns)
-        pending.marks = marks
-        marks.looks.append(pending.look)
-        self.table.returning = pending.waiting
+
+        def watch(look: Callable[[int, int], None]) -> BlockMarks:
+            marks.looks.append(look)
+            return marks
+
+        return PendingReturns(arch, machine.trap.firing, machine.read, returns, watch)
 
     def _bytes(self, address: int, size: int) -> bytes:
         """Memory within a page, without breakpoints; empty where there is none."""

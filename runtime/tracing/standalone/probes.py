@@ -15,7 +15,7 @@ from kinst.runtime.clauses.guest.symbols import ImageSymbols
 from kinst.runtime.clauses.profiles import BareProfile
 from kinst.runtime.clauses.scratch import Scratch
 from kinst.runtime.machine.loading.loaded import Loaded
-from kinst.runtime.patched.sites import Patched, SiteTable
+from kinst.runtime.patched.sites import Patched, SiteHooks, SiteTable
 from kinst.runtime.providers.dtrace import DtraceProvider
 from kinst.runtime.tracing.host.contract import Host, blank_firing
 from kinst.runtime.tracing.host.surroundings import SCRATCH, Admit, Surroundings
@@ -67,7 +67,9 @@ class KeptProbes:
         prepared, arch, dtrace = self._prepared, host.arch, DtraceProvider()
         sites = None
         if self.manifest is not None:
-            sites = SiteTable(Patched(self.manifest, loaded, b""), arch, emulator(arch))
+            # No site is left by a jump, unless the manifest lies.
+            hooks = SiteHooks(returning=lambda enablings, _size: enablings[0])
+            sites = SiteTable(Patched(self.manifest, loaded, b""), arch, emulator(arch), hooks)
         providers = providers_of(dtrace, host, sites, loaded, types)
         if sites is not None:
             self._hits.attach(sites, host.now)

@@ -84,7 +84,6 @@ class RecordedHits:
         """Take over what the providers of a table's probes have for arguments. kinst's have none. `passing` gives the
         time here."""
         self._table, self._passing = table, passing
-        table.returning = lambda enablings, _size: enablings[0]  # no site is left by a jump, unless the manifest lies
         for kind, default in list(table.arguments.items()):
             if kind != ProbeKind.KINST:
                 table.arguments[kind] = self._given(default)

@@ -15,7 +15,7 @@ from kinst.runtime.machine.loading.loader import load_image
 from kinst.runtime.machine.system import System
 from kinst.runtime.patched.moved_trampolines import moved_trampolines
 from kinst.runtime.patched.relocated import RelocatedCopies
-from kinst.runtime.patched.sites import Patched, SiteTable
+from kinst.runtime.patched.sites import Patched, SiteHooks, SiteTable
 from kinst.runtime.providers.dtrace import DtraceProvider
 from kinst.runtime.providers.fbt import fbt_provider
 from kinst.runtime.providers.host import ImageHost, ProviderHost
@@ -80,12 +80,13 @@ def traced(
         Patched(plan.manifest, loaded, plan.trampolines.tobytes()),
         system.arch,
         emulator(system.arch),
+        SiteHooks(returning=lambda enablings, _size: enablings[0]),
     )
     static = sdt_providers(sites, system.arch, host.address_of)
     providers = Providers([DtraceProvider(), kinst_provider(sites), fbt_provider(sites, system.arch), *static, *others])
     sites.map_trampolines(system.space, system.trap, system.engine)
     trampolines = moved_trampolines(system, loaded, plan.manifest.trampolines[0])
-    copies = RelocatedCopies(sites, loaded, system.trap, trampolines, system.space)
+    copies = RelocatedCopies(sites, loaded, [loaded.bias], system.trap, trampolines, system.space)
     system.trap.dtrace_invop_add(copies.claim)
     space = system.space
     memory = GuestMemory(Scratch(1 << 16), space.observe, space.observe_write, system.memory)
