@@ -83,7 +83,7 @@ class Running:
         self._until: Expression | None = None  # of the last stretch
         self.ending: Ending | None = None
         traced.surroundings.arm()
-        tracer.is_live = is_live
+        self._console = tracer.live_console if is_live else tracer.console
         if traced.has_guest and (clock is ClockKind.HOST or is_live):
             traced.surroundings.host.attach(DrainTimer(tracer, output))
 
@@ -115,7 +115,7 @@ class Running:
             self._tracer.begin(self._output)
         if not self._tracer.state.is_tracing:
             return End.EXIT
-        return self._traced.go(limits, self._tracer.console, lambda: self._tracer.after_turn(self._output))
+        return self._traced.go(limits, self._console, lambda: self._tracer.after_turn(self._output))
 
     def finish(self, end: End) -> Ending:
         """Fire END, if it has not fired, and write all that is left. `end` is why the machine stopped."""

@@ -38,18 +38,44 @@ class Firing:
 
     __slots__ = ("cpu", "enabling", "frame", "returned", "site", "thread")
 
-    def __init__(self, frame: TrapFrame, enabling: "Enabling") -> None:
-        self.cpu = 0
+    def __init__(self, frame: TrapFrame, enabling: "Enabling", *, cpu: int = 0, thread: int = 0, site: int = 0) -> None:
+        self.cpu = cpu
         self.enabling = enabling
         self.frame = frame
         self.returned = 0  # where the CPU is, if the function at `site` left by a tail call and has returned; else 0
-        self.site = 0  # address of the instruction
-        self.thread = 0  # below 0: a thread of the tracer itself; else the CPU, in place of the guest's thread
+        self.site = site  # address of the instruction
+        self.thread = thread  # below 0: a thread of the tracer itself; else the CPU, in place of the guest's thread
 
     @property
     def regs(self) -> Sequence[int]:
         """The trap frame in the order of `ArchFacts.registers`."""
         return self.frame.regs
+
+    def fire(self, enabling: "Enabling") -> None:
+        """Let a probe fire."""
+        self.enabling = enabling
+        enabling.action(self)
+
+    def fire_instead(self, enabling: "Enabling", action: "Callable[[Firing], None] | None" = None) -> None:
+        """Let another probe fire from within an action; `action`, if it is not the probe's own."""
+        outer, self.enabling = self.enabling, enabling
+        try:
+            (action or enabling.action)(self)
+        finally:
+            self.enabling = outer
+
+    def be(self, cpu: int, enabling: "Enabling") -> None:
+        """Be of this CPU and probe from now on."""
+        self.cpu, self.enabling = cpu, enabling
+
+    def move(self, site: int, returned: int = 0) -> None:
+        """Be at another place from now on."""
+        self.site, self.returned = site, returned
+
+    def exchange_frame(self, frame: TrapFrame) -> TrapFrame:
+        """Show another CPU's registers and memory; returns what was shown before."""
+        outer, self.frame = self.frame, frame
+        return outer
 
     def argument(self, index: int) -> int:
         """arg0, arg1, ... as the probe's provider defines them; 0 if it defines none."""

@@ -122,12 +122,12 @@ class PendingReturns:
         firing = self._firing
         self._read()
         left = self._taken((address, firing.regs[self._stack_pointer]))
-        firing.returned = address
         try:
-            for firing.site, enablings in reversed(left):
+            for site, enablings in reversed(left):
+                firing.move(site, returned=address)
                 _fire(firing, enablings)
         finally:
-            firing.returned = 0
+            firing.move(firing.site)
 
     def _forget_former(self) -> None:
         """If a call has just been made, whatever waits for the same frame waits for one that is gone: forget it."""
@@ -178,8 +178,7 @@ class PendingReturns:
 
 def _fire(firing: Firing, enablings: Sequence[Enabling]) -> None:
     for enabling in enablings:
-        firing.enabling = enabling
-        enabling.action(firing)
+        firing.fire(enabling)
 
 
 def _without_value(enabling: Enabling, why: str) -> Callable[[Firing, int], int]:

@@ -201,9 +201,8 @@ def _contexts(system: System, stacks: MachineStacks, size: int | None) -> Contex
 
     def where(interrupt: Interrupt) -> Firing:
         system.engine.frame.read()
-        firing = blank_firing(system.trap.firing.frame, system.current.number, 0)
-        system.engine.frame.regs[sp], firing.site = interrupt.sp, interrupt.pc
-        return firing
+        system.engine.frame.regs[sp] = interrupt.sp
+        return blank_firing(system.trap.firing.frame, system.current.number, 0, site=interrupt.pc)
 
     return Contexts(
         StackRegions(lambda address: observe(address) is not None, size),
