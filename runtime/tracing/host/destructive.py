@@ -1,4 +1,4 @@
-"""stop(), raise(), breakpoint(), panic() and chill() of a program -> what they do to the machine, and lines about it."""
+"""stop(), raise(), breakpoint(), panic() and chill() of a program -> what they do, and lines about it."""
 
 from collections.abc import Callable
 from typing import Final
