@@ -3,8 +3,6 @@
 from collections.abc import Callable, Sequence
 
 from kinst.runtime.clauses.guest.guest_memory import no_guest
-from kinst.runtime.clauses.guest.no_guest import NoStacks, NoSymbols, NoUserSymbols
-from kinst.runtime.clauses.profiles import BareProfile
 from kinst.runtime.clauses.scratch import Scratch
 from kinst.runtime.dlang.builtins import FREEBSD
 from kinst.runtime.machine.configuration import ClockKind, End
@@ -63,14 +61,6 @@ class Idle:
             dtrace=dtrace,
             scratch=scratch,
             memory=no_guest(scratch),
-            stacks=NoStacks(),
-            user_stacks=NoStacks(),
-            symbols=NoSymbols(),
-            user_symbols=NoUserSymbols(),
-            locate=lambda link, _site: link,
-            profile=BareProfile(""),
-            arm=lambda: None,
-            fold=lambda: None,
         )
 
     def go(self, limits: Limits, console: Callable[[bytes], None], after_turn: Callable[[], None]) -> End:

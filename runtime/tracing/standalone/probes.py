@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kinst.runtime.clauses.guest.no_guest import NoStacks, NoUserSymbols
+from kinst.runtime.clauses.guest.no_guest import NoUserSymbols
 from kinst.runtime.clauses.guest.symbols import ImageSymbols
 from kinst.runtime.clauses.profiles import BareProfile
 from kinst.runtime.clauses.scratch import Scratch
@@ -81,14 +81,10 @@ class KeptProbes:
             dtrace=dtrace,
             scratch=scratch,
             memory=ConstantMemory(prepared.original, scratch),
-            stacks=NoStacks(),
-            user_stacks=NoStacks(),
             symbols=symbols,
             user_symbols=NoUserSymbols(symbols.object_start),
-            locate=lambda link, _site: link,
             profile=BareProfile(prepared.path.name),
             arm=lambda: arm(sites),
-            fold=lambda: None,
             admit=admit,
             timestamp=self._hits.now,
             take_drops=self._take_drops,
