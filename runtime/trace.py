@@ -147,8 +147,7 @@ class Trace(Reader):
         earlier if there is much. The guest waits while a record is processed."""
         host, kept = self.guest.surroundings.host, self._let.kept
         start, wall_start, bounds = host.now(), time.monotonic_ns(), limits(seconds, wall_seconds, until)
-        kept.on_records = lambda: host.finish(End.STOPPED)
-        try:
+        with kept.calling(lambda: host.finish(End.STOPPED)):
             while True:
                 end = self._go(bounds)
                 yield from self.take()
@@ -156,8 +155,6 @@ class Trace(Reader):
                     return
                 bounds = bounds.later(host.now() - start, time.monotonic_ns() - wall_start)
                 start, wall_start = host.now(), time.monotonic_ns()
-        finally:
-            kept.on_records = None
 
     def _go(self, bounds: Limits) -> End:
         running = self._let.running

@@ -4,11 +4,18 @@ The exit code sits on the class: 1 for input that cannot be used, 2 for a comman
 how a guest ended (`kinst.runtime.tracing.host.exit_status` has all of these).
 """
 
+from typing import Self
+
 
 class KinstError(Exception):
     """Anything a user can cause. Commands print it as ``command: message`` and exit with `exit_code`."""
 
     exit_code = 1
+
+    def with_exit_code(self, code: int) -> Self:
+        """The same error, with which commands exit otherwise than its class says."""
+        self.exit_code = code
+        return self
 
 
 class UsageError(KinstError):

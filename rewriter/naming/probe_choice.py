@@ -32,6 +32,4 @@ def check_outcomes(resolution: Resolution, *, strict: bool) -> None:
     notes = [outcome.note() for outcome in resolution.outcomes if outcome.error is None and outcome.note()]
     if errors or (strict and notes):
         code = max((one.error.exit_code for one in resolution.outcomes if one.error is not None), default=1)
-        failure = ProbeError("\n".join([*errors, *(notes if strict else [])]))
-        failure.exit_code = code
-        raise failure
+        raise ProbeError("\n".join([*errors, *(notes if strict else [])])).with_exit_code(code)

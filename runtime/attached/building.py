@@ -52,11 +52,9 @@ class Attachment:
         """What Qiling's system knows of it."""
         return self.machine.guest.exit_code
 
-    def on_turn(self, callback: Callable[[], None]) -> None:
-        """There are no turns: what is due comes by a timer, between two blocks of the guest's code."""
-
-    def go(self, limits: Limits, console: Callable[[bytes], None]) -> End:
-        """Its owner lets it run."""
+    def go(self, limits: Limits, console: Callable[[bytes], None], after_turn: Callable[[], None]) -> End:
+        """Its owner lets it run. There are no turns: what is due comes by a timer, between two blocks of the guest's
+        code."""
         self.machine.start()
         return End.STOPPED
 
@@ -100,7 +98,8 @@ class AttachedBuilding:
         memory = AttachedMemory(self._engine, self.guest)
         loaded = loaded_image(open_to_run(prepared.path), self.guest, memory, self._bias)
         self._bias = loaded.bias
-        machine = self._machine = AttachedMachine(self.guest, self._engine, memory)
+        method = None if prepared.manifest is None else prepared.manifest.method
+        machine = self._machine = AttachedMachine(self.guest, self._engine, memory, method)
         sites, rules = None, FrameRules(arch, prepared.program, lambda address: address - loaded.bias)
         if prepared.manifest is not None:
             plan = prepared.planned.plan

@@ -46,9 +46,7 @@ class AttachedHost:
     def firing(self, cpu: int, thread: int) -> Firing:
         """The registers as they stand."""
         self._read()
-        firing = blank_firing(self._frame, cpu, thread)
-        firing.site = firing.regs[self.arch.pc]
-        return firing
+        return blank_firing(self._frame, cpu, thread, site=self._frame.regs[self.arch.pc])
 
     def is_user(self, firing: Firing) -> bool:
         """The image that is traced is what stack() and arg0 of timers are about, whatever mode it runs in."""

@@ -18,10 +18,9 @@ from kinst.runtime.attached.timers import Timers
 from kinst.runtime.engine.attached_engine import AttachedEngine
 from kinst.runtime.engine.native_hooks import BlockMarks
 from kinst.runtime.hits.counted import CountedSites
-from kinst.runtime.machine.boards.registry import new_board
 from kinst.runtime.machine.configuration import End
 from kinst.runtime.paging.walker import PageFault
-from kinst.runtime.patched.sites import Patched, SiteTable
+from kinst.runtime.patched.sites import Patched, SiteHooks, SiteTable
 from kinst.runtime.trap.arch.registry import emulator, moved_trampoline
 from kinst.runtime.trap.trap import Hit, Port, TrapPath
 from kinst.runtime.trap.trap_frame import TrapFrame
@@ -29,23 +28,24 @@ from kinst.runtime.unwinding.arch.registry import stack_effects
 from kinst.runtime.unwinding.frame_rules import FrameRules
 from kinst.runtime.unwinding.pending_returns import PendingReturns
 from kinst.runtime.unwinding.return_addresses import ReturnAddresses, named
-from kinst.targets.machines.registry import default_machine
 from kinst.targets.method import Method
 
 
 class AttachedMachine:
     """The machine that the user runs, with our trap path in it."""
 
-    def __init__(self, guest: AttachedGuest, engine: AttachedEngine, memory: AttachedMemory) -> None:
-        """Nothing of the guest is changed yet."""
+    def __init__(
+        self, guest: AttachedGuest, engine: AttachedEngine, memory: AttachedMemory, method: str | None
+    ) -> None:
+        """Claim the traps, if there is a `method` by which sites are patched; nothing else of the guest is changed yet.
+        Raises UsageError: somebody else has claimed them."""
         self.guest, self.engine, self.memory = guest, engine, memory
         self.arch = guest.arch
-        self.exceptions = exceptions = new_board(default_machine(self.arch.name)).exceptions
         self.frame = TrapFrame(engine.frame.regs, memory.load_word, memory.store_word, engine.set_vector)
         # Fills the trap frame; asking for the thread would cost half a microsecond a hit.
         self.read: Callable[[], int] = self._read_of_thread if guest.is_threaded else engine.frame.read
         self._fired: defaultdict[int, list[tuple[int, int, int]]] = defaultdict(list)  # by thread
-        self.trap = TrapPath(self.arch, self._port(), exceptions.breakpoint_number, exceptions.breakpoint_bias)
+        self.trap = TrapPath(self.arch, self._port(), lambda trap: self._count(trap, method))
         self._hooks = [engine.hook_blocks(), engine.hook_blocks()]
         self.timers = Timers(self._hooks[0].marks)
         self._sites: AttachedSites | None = None
@@ -64,23 +64,20 @@ class AttachedMachine:
         )
 
     def patch(self, patched: Patched, rules: FrameRules) -> SiteTable:
-        """Claim the traps and map the trampolines of an image; sites are armed by `arm`. `rules` tell how functions of
-        the image leave."""
-        self._count(patched.manifest.method)
-        sites = self._sites = AttachedSites(patched, self)
+        """Map the trampolines of an image; sites are armed by `arm`. `rules` tell how functions of the image leave."""
+        sites = self._sites = AttachedSites(patched, self, self._hooks[1].marks, rules)
         self.trap.dtrace_invop_add(sites.claim)
         for hook in self._hooks:
             hook.set_trampolines(self.trap.trampolines.start, len(self.trap.trampolines))
-        sites.await_returns(self._hooks[1].marks, rules)
         self._undo_snapshots = self.guest.around_snapshots(self.memory.restore, self.arm)
         return sites.table
 
-    def _count(self, method: str) -> None:
-        """Claim the traps, of which the engine handles what Python need not see."""
-        at = self.exceptions.breakpoint_number, self.exceptions.breakpoint_bias
-        counters = self.engine.claim_traps(self.trap.handler(), self.trap.failed, at)
-        if counters is not None and method != Method.TRAP:
-            self.trap.counted = CountedSites(counters, self.arch, lambda: self.trap.trampolines)
+    def _count(self, trap: TrapPath, method: str | None) -> CountedSites | None:
+        """Claim the traps; what handles hits that Python need not see, where that can be."""
+        counters = None if method is None else self.engine.claim_traps(trap.handler(), trap.failed)
+        if counters is None or method == Method.TRAP:
+            return None
+        return CountedSites(counters, self.arch, lambda: trap.trampolines)
 
     def start(self) -> None:
         """Hooks hold for code that is translated from now on: all of it."""
@@ -122,9 +119,8 @@ class AttachedMachine:
 
     def _read_of_thread(self) -> int:
         """Fill the trap frame; the trap path's state is that of the thread that runs."""
-        trap = self.trap
-        thread = trap.firing.thread = self.guest.thread()
-        trap.fired = self._fired[thread]
+        thread = self.guest.thread()
+        self.trap.run_as(0, self._fired[thread], thread)
         return self.engine.frame.read()
 
     def _unclaimed(self, number: int) -> None:
@@ -150,11 +146,12 @@ class AttachedMachine:
 class AttachedSites:
     """The sites of one image."""
 
-    def __init__(self, patched: Patched, machine: AttachedMachine) -> None:
-        """Map its trampolines."""
+    def __init__(self, patched: Patched, machine: AttachedMachine, marks: BlockMarks, rules: FrameRules) -> None:
+        """Map its trampolines. `marks` are those of a hook that nobody else uses; `rules` tell how functions leave."""
         self._machine = machine
         self._patched, self._loaded, self._bias = patched, patched.loaded, patched.loaded.bias
-        self.table = SiteTable(patched, machine.arch, emulator(machine.arch), machine.exceptions)
+        hooks = SiteHooks(returning=self._pending(marks, rules).waiting)
+        self.table = SiteTable(patched, machine.arch, emulator(machine.arch), hooks)
         self._distance = self._map()  # of trampolines from where their link addresses and the bias say
         # amd64's jump back to link addresses: those of an image that was moved are made when they are needed.
         is_moved = self._bias != 0 or self._distance != 0
@@ -168,7 +165,7 @@ class AttachedSites:
         start = planned if guest.is_free(planned, size) else room_for_trampolines(self._loaded, guest, size)
         slots = np.frombuffer(self._patched.trampolines, np.uint8).reshape(-1, self._machine.arch.slot_size)
         guest.map(start, self.table.slot_bytes(slots).tobytes())
-        self._machine.trap.trampolines = range(start, start + size)
+        self._machine.trap.reach_trampolines(range(start, start + size))
         memory = self._machine.memory
         self.table.reach_trampolines(self._machine.trap, memory.read, memory.write, start - planned)
         return start - planned
@@ -210,16 +207,17 @@ class AttachedSites:
         """Bytes read at an address, with the original ones where sites are armed."""
         return self.table.pristine(address - self._bias, content)
 
-    def await_returns(self, marks: BlockMarks, rules: FrameRules) -> None:
-        """Let return probes of tail calls wait for the return; `marks` are those of a hook that nobody else uses."""
+    def _pending(self, marks: BlockMarks, rules: FrameRules) -> PendingReturns:
+        """Lets return probes of tail calls wait for the return."""
         machine, arch = self._machine, self._machine.arch
         is_named = named(self._loaded.image, rules.link_address)
-        armed = machine.exceptions.armed
-        returns = ReturnAddresses(arch, stack_effects(arch), armed, self._bytes, is_named, rules.here)
-        pending = PendingReturns(arch, machine.trap.firing, machine.read, returns)
-        pending.marks = marks
-        marks.looks.append(pending.look)
-        self.table.returning = pending.waiting
+        returns = ReturnAddresses(arch, stack_effects(arch), arch.engine.armed, self._bytes, is_named, rules.here)
+
+        def watch(look: Callable[[int, int], None]) -> BlockMarks:
+            marks.looks.append(look)
+            return marks
+
+        return PendingReturns(arch, machine.trap.firing, machine.read, returns, watch)
 
     def _bytes(self, address: int, size: int) -> bytes:
         """Memory within a page, without breakpoints; empty where there is none."""

@@ -64,8 +64,7 @@ class Buffers:
     """The principal buffers of all CPUs.
 
     `drops` counts records by CPU since the last `take_drops`. With the policy fill, `is_full` says that some CPU's
-    buffer is full, and `held_back` is the room that is left for END; set `is_ending` before END fires, so that it may
-    use that room.
+    buffer is full.
     """
 
     def __init__(self, size: int | None, policy: str, on_full: Callable[[], None]) -> None:
@@ -100,6 +99,14 @@ class Buffers:
     def grow(self, size: int) -> None:
         """Make the buffers at least this large (bytes per CPU). Only before the run."""
         self._policy.size = max(self._policy.size, size)
+
+    def hold_back(self, size: int) -> None:
+        """Keep some room (bytes) for END, where a buffer may become full."""
+        self.held_back = size
+
+    def end(self) -> None:
+        """END is about to fire: it may use the room that was held back."""
+        self.is_ending = True
 
     def weigh(self, clause: int, values: int) -> None:
         """Say how many values print() writes of each record of a clause. Only before the run."""

@@ -1,6 +1,7 @@
 """What the clauses of a session share while they run: variables, buffers, aggregations, speculations, scratch."""
 
 from collections.abc import Callable
+from copy import copy
 from typing import Final, Protocol
 
 from kinst.runtime.clauses.environment import Environment, Record, Value
@@ -61,8 +62,8 @@ class Aggregations(Protocol):
 
 
 class State:
-    """What the clauses of a session share. After exit(), `is_tracing` is False and clauses return at once; what fires
-    END sets it again.
+    """What the clauses of a session share. After exit(), `is_tracing` is False and clauses return at once; those of END
+    run nevertheless.
 
     If `remembers_firings`, call `begin` before the clauses of each firing: some clause uses strtok(), which continues
     from clause to clause but not from firing to firing.
@@ -86,6 +87,24 @@ class State:
         self.begin = context.begin
         self.remembers_firings = False
         self.is_tracing = True
+
+    def stop(self) -> None:
+        """Let clauses return at once."""
+        self.is_tracing = False
+
+    def go_on(self) -> None:
+        """Let clauses run again: END's."""
+        self.is_tracing = True
+
+    def remember_firings(self) -> None:
+        """Some clause continues what another one of the same firing began."""
+        self.remembers_firings = True
+
+    def with_aggregations(self, aggregations: Aggregations) -> "State":
+        """The same with other aggregations, and never stopped."""
+        other = copy(self)
+        other.aggregations, other.is_tracing = aggregations, True
+        return other
 
 
 class ProbeTexts(dict[int, bytes]):

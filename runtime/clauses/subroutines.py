@@ -55,7 +55,7 @@ class Context:
 
     def begin(self) -> None:
         """Begin a firing: strtok(NULL) has nothing to continue."""
-        self.tokens.rest = b""
+        self.tokens.forget()
 
     def rand(self) -> int:
         """A pseudo-random number of 31 bits: Marsaglia's xorshift64*, its upper half."""

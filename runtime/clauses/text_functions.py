@@ -213,6 +213,10 @@ class Tokens:
 
     rest: bytes = b""
 
+    def forget(self) -> None:
+        """A firing begins: there is nothing to continue."""
+        self.rest = b""
+
     def next(self, text: bytes | int, delimiters: bytes, size: int) -> bytes | int:
         """The next token, or as much of it as fits into a string with its NUL; NULL at the end. A NULL text continues
         with what the last call left."""

@@ -32,6 +32,12 @@ class Cell:
         self.value = value
 
 
+def set_cell(cell: Cell, value: Stored) -> Stored:
+    """Assign to a global variable, in an expression; the result is `value`."""
+    cell.value = value
+    return value
+
+
 class Frames(dict[int, list[Stored]]):
     """Clause-local variables: a list of values for each CPU, which is made when the CPU is first seen."""
 

@@ -83,8 +83,12 @@ class Totals:
         self._totals: dict[int, _Total] = {}
         self._printed: set[int] = set()
         self._memory = 0
-        self.on_printed: Callable[[Sequence[Aggregation]], None] = lambda _aggregations: None
+        self._on_printed: list[Callable[[Sequence[Aggregation]], None]] = []
         self.drops: Counter[int] = Counter()
+
+    def on_printed(self, call: Callable[[Sequence[Aggregation]], None]) -> None:
+        """Call this with the aggregations that are printed, each time."""
+        self._on_printed.append(call)
 
     # -- snapshots ----------------------------------------------------------------------------------------------------
 
@@ -191,7 +195,8 @@ class Totals:
         """Note that printa() printed these: if there was a row, they are not printed at the end."""
         if any(self._total(aggregation).table for aggregation in aggregations):
             self._printed.update(aggregation.number for aggregation in aggregations)
-        self.on_printed(aggregations)
+        for call in self._on_printed:
+            call(aggregations)
 
     def unprinted(self) -> list[Aggregation]:
         """The aggregations that have rows and were not printed, in the order of their definition, or in reverse with

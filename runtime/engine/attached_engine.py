@@ -16,14 +16,14 @@ from unicorn import UcError
 from unicorn.unicorn_py3.unicorn import uclib
 
 from kinst.runtime.engine.breakpoint_counters import BreakpointCounters
+from kinst.runtime.engine.cpu_places import CpuPlaces
+from kinst.runtime.engine.hit_records import ClockWord
 from kinst.runtime.engine.live_pc import find_live_pc
 from kinst.runtime.engine.native_hooks import BlockHook
 from kinst.runtime.engine.register_frame import RegisterFrame
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.errors import MachineError, UsageError
 
-_DISPATCH = ctypes.CFUNCTYPE(None, ctypes.py_object)
-_INTERRUPT = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint32, ctypes.c_void_p)
 _EVERYWHERE: Final = (ctypes.c_uint64(1), ctypes.c_uint64(0))  # begin > end: at every address
 _NO_INTERRUPT: Final = 1 << 32  # what no interrupt has as its number
 _FOR_READING: Final = ctypes.c_int(const.UC_PROT_READ)
@@ -41,7 +41,10 @@ class AttachedEngine:
         self._handle = ctypes.c_void_p(ql.uc._uch.value)
         constants = import_module(f"unicorn.{arch.engine.unicorn}_const")
         prefix = f"UC_{arch.engine.unicorn.upper()}_REG_"
-        self._numbers: list[int] = [getattr(constants, prefix + name.upper()) for name in arch.registers]
+        self._facts = arch.engine
+        self._number_of: Callable[[str], int] = lambda name: getattr(constants, prefix + name.upper())
+        self._numbers = [self._number_of(name) for name in arch.registers]
+        self._no_time = ctypes.c_uint64()
         self.frame = RegisterFrame(self._quick, self._handle, self._numbers)
         self._pc = arch.pc
         self._vectors = [getattr(constants, f"{prefix}Q{number}", None) for number in range(32)]
@@ -58,7 +61,6 @@ class AttachedEngine:
         self,
         handle: Callable[[int, int, int], None],
         failed: Callable[[BaseException], None],
-        breakpoint_at: tuple[int, int],
     ) -> BreakpointCounters | None:
         """Call `handle(_, number, _)` for every interrupt before Qiling knows of it, but for the breakpoints that are
         set in the returned object; what it raises is lost. See `QilingMachine.on_interrupt`.
@@ -72,43 +74,28 @@ class AttachedEngine:
         # As long as Qiling has a hook, its table has an entry for the dispatcher, which is what we put ours into.
         self._own = ql.hook_intno(_ignore, _NO_INTERRUPT)
         ql.uc.hook_del(ql._hook_fuc[kind])
-        counters = self._counters(breakpoint_at)
-        callbacks = self._callbacks(counters, handle, failed)
+        counters = self._counters()
+        callbacks = counters.in_python(handle, failed, self._guarded)
         function, state = counters.callback(*(ctypes.cast(callback, ctypes.c_void_p) for callback in callbacks))
         ql._hook_fuc[kind] = handle_number = self._hook(kind, function, state)
         ql.uc._callbacks[handle_number] = counters, *callbacks  # so that Qiling can remove it like its own
         return counters if counters.is_native else None
 
-    def _counters(self, breakpoint_at: tuple[int, int]) -> BreakpointCounters:
+    def _counters(self) -> BreakpointCounters:
         """What handles breakpoints without Python. Nobody counts instructions, and no time is recorded."""
         read_batch = ctypes.cast(self._library.uc_reg_read_batch, ctypes.c_void_p).value or 0
         place = find_live_pc(self._handle.value or 0, self._read_pc, self._write_pc)
-        frame = self._numbers, self.frame.address, 0, self._pc
-        return BreakpointCounters(place, read_batch, *frame, breakpoint_at, 0)
+        registers = self._numbers, self.frame.address, 0, self._pc
+        places = CpuPlaces(place, read_batch, *registers, self._number_of)
+        at = self._facts.breakpoint_number, self._facts.breakpoint_bias
+        return BreakpointCounters(places, at, 0, ClockWord(ctypes.addressof(self._no_time)))
 
-    def _callbacks(
-        self,
-        counters: BreakpointCounters,
-        handle: Callable[[int, int, int], None],
-        failed: Callable[[BaseException], None],
-    ) -> tuple[Any, Any, Any]:
-        """What is called for what is in no row, for a record that finds no room, and for a dispatched hit."""
-
-        def full(uc: int, number: int, data: int) -> None:
-            try:
-                counters.full()
-            except BaseException as error:  # it cannot be raised through ctypes
-                self.fail(error)
-            handle(uc, number, data)
-
-        def dispatch(hit: Callable[[], None]) -> None:
-            try:
-                hit()
-            except BaseException as error:
-                counters.stay()
-                failed(error)
-
-        return _INTERRUPT(handle), _INTERRUPT(full), _DISPATCH(dispatch)
+    def _guarded(self, call: Callable[[], None]) -> None:
+        """What is raised in a callback cannot be raised through ctypes."""
+        try:
+            call()
+        except BaseException as error:
+            self.fail(error)
 
     def _read_pc(self) -> int:
         word = ctypes.c_uint64()

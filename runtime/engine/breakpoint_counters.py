@@ -8,12 +8,13 @@ the running CPU, and the CPU goes on where the table says. Any other event is pa
 import ctypes
 import mmap
 import struct
-from collections.abc import Callable, Sequence
-from typing import Final
+from collections.abc import Callable
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kinst.runtime.engine.cpu_places import CpuPlaces
 from kinst.runtime.engine.hit_records import ClockWord, HitRecords
 from kinst.runtime.engine.host.breakpoints import (
     BATCHED,
@@ -34,6 +35,8 @@ _FEWEST_ROWS: Final = 1 << 10
 _FEWEST_CELLS: Final = 1 << 10
 _WORD: Final = 8
 Taken = list[tuple[int, int, int]]  # CPU, cell, hits
+INTERRUPT = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint32, ctypes.c_void_p)  # UC_HOOK_INTR's callback
+_DISPATCH = ctypes.CFUNCTYPE(None, ctypes.py_object)
 
 
 class BreakpointCounters:
@@ -41,42 +44,29 @@ class BreakpointCounters:
 
     def __init__(
         self,
-        live_pc: int | None,
-        read_batch: int,
-        registers: Sequence[int],
-        frame: int,
-        general: int,
-        pc: int,
+        places: CpuPlaces,
         breakpoint_at: tuple[int, int],
         credit: int,
-        clock: ClockWord | None = None,
-        number_of: Callable[[str], int] = len,
+        clock: ClockWord,
     ) -> None:
         """Nothing is counted yet.
 
         Args:
-            live_pc: where the CPU has its PC (see `live_pc`); None if nobody knows.
-            read_batch: the address of uc_reg_read_batch.
-            registers: Unicorn's numbers of the registers in the trap frame.
-            frame: the address of the word of the first of them, which the others follow.
-            general: where the emulator itself has those before the PC, in the same way; 0 if that is not known.
-            pc: which of them is the PC.
+            places: where the CPU's registers are.
             breakpoint_at: the number of a breakpoint's event, and how far the PC is behind it then, in bytes.
             credit: the address of the 64-bit word that credits are added to; 0 if nobody counts instructions.
             clock: the time of what is recorded.
-            number_of: gives Unicorn's number of any register.
         """
         self._state = BreakpointState()
         self._nowhere = ctypes.c_uint64()
-        self._state.pc = live_pc or 0
+        self._state.pc = places.live_pc or 0
         self._state.event, self._state.bias = breakpoint_at
         self._state.credit = credit or ctypes.addressof(self._nowhere)
-        self._code = None if live_pc is None else BREAKPOINTS.function()
+        self._code = None if places.live_pc is None else BREAKPOINTS.function()
         self._when_full: Callable[[], None] = lambda: None
-        copied = range(general, general + _WORD * pc, _WORD) if general else ()
-        self.records = HitRecords(self._state, read_batch, registers, copied, clock, number_of)
-        read = [index for index in range(len(registers)) if index > pc or (index < pc and not general)]
-        self._numbers = (ctypes.c_int * len(read))(*(registers[index] for index in read))
+        self.records = HitRecords(self._state, places, clock)
+        read, frame, general, pc = places.read, places.frame, places.general, places.pc
+        self._numbers = (ctypes.c_int * len(read))(*(places.numbers[index] for index in read))
         self._places = (ctypes.c_uint64 * len(read))(*(frame + _WORD * index for index in read))
         self._state.frame_numbers, self._state.frame_count = ctypes.addressof(self._numbers), len(read)
         self._state.frame_places, self._state.frame_pc = ctypes.addressof(self._places), frame + _WORD * pc
@@ -111,9 +101,32 @@ class BreakpointCounters:
         """Call this when there is no room for another record; it takes them."""
         self._when_full = call
 
-    def full(self) -> None:
-        """Have the records taken: there is no room for another one."""
-        self._when_full()
+    def in_python(
+        self,
+        handle: Callable[[int, int, int], None],
+        failed: Callable[[BaseException], None],
+        guarded: Callable[[Callable[[], None]], None],
+    ) -> tuple[Any, Any, Any]:
+        """What the host code calls, for `callback`; the caller keeps it.
+
+        Args:
+            handle: gets what is not in the table.
+            failed: called with what a dispatched hit raises.
+            guarded: calls something, and keeps what it raises.
+        """
+
+        def full(uc: int, number: int, data: int) -> None:
+            guarded(self._when_full)
+            handle(uc, number, data)
+
+        def dispatch(hit: Callable[[], None]) -> None:
+            try:
+                hit()
+            except BaseException as error:
+                self.stay()
+                failed(error)
+
+        return INTERRUPT(handle), INTERRUPT(full), _DISPATCH(dispatch)
 
     # -- breakpoints --------------------------------------------------------------------------------------------------
 

@@ -2,13 +2,14 @@
 thread, and registers."""
 
 import ctypes
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kinst.runtime.engine.cpu_places import CpuPlaces
 from kinst.runtime.engine.host.breakpoints import KEY_ROWS, PAGE_SHIFT, BreakpointState, KeyRow, Record
 from kinst.runtime.engine.host.fields import index
 
@@ -64,19 +65,14 @@ class HitRecords:
     def __init__(
         self,
         state: BreakpointState,
-        read_batch: int,
-        numbers: Sequence[int],
-        general: Sequence[int] = (),
-        clock: ClockWord | None = None,
-        number_of: Callable[[str], int] = len,
+        places: CpuPlaces,
+        clock: ClockWord,
     ) -> None:
-        """`state` is what the code works with. `read_batch` is the address of uc_reg_read_batch, `numbers` are
-        Unicorn's of the registers in the trap frame, and `general` the addresses of the first of these, as far as the
-        emulator has them in memory. Without a clock the time is 0. `number_of` gives the number of any register."""
+        """`state` is what the code works with, and `places` says where the CPU's registers are."""
         self._state = state
         self.bias = state.bias
         self._live = memoryview(state).cast("B").cast("Q")  # which is faster
-        self._numbers, self._general, self._number_of = numbers, general, number_of
+        self._numbers, self._general, self._number_of = places.numbers, places.copied, places.number_of
         self.registers: tuple[int, ...] = ()  # indexes in the trap frame
         self._identity: tuple[int, ...] = ()  # Unicorn's number of the register that is not in the trap frame
         self._stack_pointer: int | None = None
@@ -84,10 +80,9 @@ class HitRecords:
         self._wanted = (ctypes.c_int * 0)()
         self._sources = (ctypes.c_uint64 * 0)()
         self._places = np.zeros((_ROOM, 0), np.uint64)
-        self._zero = ctypes.c_uint64()
-        self._clock = ClockWord(ctypes.addressof(self._zero)) if clock is None else clock
-        state.clock, state.factor = self._clock.address, self._clock.factor
-        state.read_batch = read_batch
+        self._clock = clock
+        state.clock, state.factor = clock.address, clock.factor
+        state.read_batch = places.read_batch
         self.threads = ThreadKeys(state)
         self._begin()
 

@@ -192,18 +192,18 @@ class BlockMarks:
         """Whether the next block is looked at in any case. It is only true while there is a mark."""
         return self._state.looks_at_next != 0
 
-    @looks_at_next.setter
-    def looks_at_next(self, wanted: bool) -> None:
-        self._state.looks_at_next = wanted
+    def look_at_next(self, *, is_wanted: bool) -> None:
+        """Look at the next block in any case, or do not. It is only possible while there is a mark."""
+        self._state.looks_at_next = is_wanted
 
     def look_soon(self) -> None:
         """Have the next block looked at whether it is marked or not; from any thread."""
-        self.looks_at_next = True
+        self.look_at_next(is_wanted=True)
         self._state.marked = 1
 
     def rest(self) -> None:
         """That was it: only marked blocks are looked at again."""
-        self.looks_at_next = False
+        self.look_at_next(is_wanted=False)
         self._state.marked = int(self._count > 0)
 
     def concern(self, address: int, size: int) -> bool:

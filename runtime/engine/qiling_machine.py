@@ -19,6 +19,7 @@ from unicorn.unicorn_py3.unicorn import uclib
 from kinst.runtime.engine.bare_qiling import BareQiling
 from kinst.runtime.engine.block_watch import BlockWatch
 from kinst.runtime.engine.breakpoint_counters import BreakpointCounters
+from kinst.runtime.engine.cpu_places import CpuPlaces
 from kinst.runtime.engine.cpu_states import CpuStates
 from kinst.runtime.engine.fault_address import CANARY, exact_address
 from kinst.runtime.engine.general_registers import general_registers
@@ -44,8 +45,6 @@ from kinst.targets.arch.facts import ArchFacts
 
 _Handle = ctypes.c_void_p
 _Result = TypeVar("_Result")
-_INTERRUPT = ctypes.CFUNCTYPE(None, _Handle, ctypes.c_uint32, _Handle)
-_DISPATCH = ctypes.CFUNCTYPE(None, ctypes.py_object)
 _TLB_FILL = ctypes.CFUNCTYPE(
     ctypes.c_bool, _Handle, ctypes.c_uint64, ctypes.c_int, ctypes.POINTER(ctypes.c_uint64), _Handle
 )
@@ -83,6 +82,7 @@ class QilingMachine:
         self._fault: tuple[int, Access] | None = None
         self._block_hook = BlockHook(self._stop_function(), self.fail)
         self.block_counters = self._block_hook.counters
+        self._counted_for: tuple[Callable[[int], None], ...] = (self.block_counters.use,)
         self._translated, self._virtual, self._pc_value = ctypes.c_uint64(), ctypes.c_uint64(), ctypes.c_uint64()
         at = ctypes.c_void_p(ctypes.addressof(self._translated))
         self._translate = tuple(  # indexed by Access; bound once, since the trap path needs it at every push
@@ -162,7 +162,6 @@ class QilingMachine:
         self,
         handle: Callable[[int, int, int], None],
         failed: Callable[[BaseException], None],
-        breakpoint_at: tuple[int, int],
         clock: ClockWord,
     ) -> BreakpointCounters | None:
         """Call `handle(_, number, _)` for every exception that QEMU raises, between two instructions, but for the
@@ -172,36 +171,29 @@ class QilingMachine:
         Args:
             handle: the callback.
             failed: called with what a dispatched hit raises; it puts the CPU where it goes on.
-            breakpoint_at: the number of a breakpoint's exception, and how far the PC is behind it then, in bytes.
             clock: the time of what is recorded.
 
         Returns: None where nothing can be counted.
         """
         read_batch = ctypes.cast(self._library.uc_reg_read_batch, ctypes.c_void_p).value or 0
-        credit = self.counter.word if self.counter else 0
         place = find_live_pc(self._handle.value or 0, self.pc, self._write_pc_only)
         names = self._register_names[: self._pc]
         general = 0 if place is None else general_registers(place, self.states, names)
-        frame = self._frame_numbers, self.frame.address, general, self._pc
-        words = credit, clock, self._register_number
-        counters = BreakpointCounters(place, read_batch, *frame, breakpoint_at, *words)
-
-        def full(uc: int, number: int, data: int) -> None:
-            self._guarded(None, counters.full)
-            handle(uc, number, data)
-
-        def dispatch(hit: Callable[[], None]) -> None:
-            try:
-                hit()
-            except BaseException as error:
-                counters.stay()
-                failed(error)
-
-        callbacks = _INTERRUPT(handle), _INTERRUPT(full), _DISPATCH(dispatch)
+        registers = self._frame_numbers, self.frame.address, general, self._pc
+        places = CpuPlaces(place, read_batch, *registers, self._register_number)
+        at = self._facts.breakpoint_number, self._facts.breakpoint_bias
+        counters = BreakpointCounters(places, at, self.counter.word if self.counter else 0, clock)
+        callbacks = counters.in_python(handle, failed, partial(self._guarded, None))
         self._kept += *callbacks, counters
         addresses = (ctypes.cast(callback, ctypes.c_void_p) for callback in callbacks)
         self._hook_natively(const.UC_HOOK_INTR, *counters.callback(*addresses))
+        self._counted_for += (counters.use,)
         return counters if counters.is_native else None
+
+    def count_for(self, cpu: int) -> None:
+        """Hits are a CPU's from now on, by its number."""
+        for use in self._counted_for:
+            use(cpu)
 
     def on_ports(self, ports: Window) -> None:
         """Send amd64's in and out to `ports`; the port is the offset."""

@@ -69,17 +69,17 @@ class WalkCache:
         state.raised = 0 if raised is None else registers.slot(raised).number
         state.read = ctypes.cast(library.uc_reg_read_batch, ctypes.c_void_p).value or 0
         state.write = ctypes.cast(library.uc_reg_write, ctypes.c_void_p).value or 0
-        self.is_off = False
+        self.turn(is_off=False)
 
     @property
     def is_off(self) -> bool:
         """Whether the callback answers everything, and nothing is kept."""
         return self._words[_IS_OFF] != 0
 
-    @is_off.setter
-    def is_off(self, wanted: bool) -> None:
+    def turn(self, *, is_off: bool) -> None:
+        """Keep nothing from now on, or answers again."""
         # Misses are not noted meanwhile: the last one's registers are not theirs, nor is its row for their answers.
-        self._words[_IS_OFF], self._words[_ROW] = wanted, 0
+        self._words[_IS_OFF], self._words[_ROW] = is_off, 0
 
     @property
     def registers(self) -> Registers:

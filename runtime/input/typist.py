@@ -69,7 +69,7 @@ class Typist:
         self._heard_at = 0
         self._is_searched = True  # whether the console's last line is known not to be the prompt
         system.attach_timed(self)
-        system.serial_line.on_wait = self._guest_waits
+        system.serial_line.on_wait(self._guest_waits)
 
     def add(self, lines: Iterable[bytes], prompt: Expression | None = None) -> None:
         """Type these lines after those that are still to be typed: each when the last line of the console matches

@@ -59,13 +59,9 @@ class LiveTraced:
         """What the guest gave when it switched itself off."""
         return self.guest.exit_code
 
-    def on_turn(self, callback: Callable[[], None]) -> None:
-        """Let `callback` be called now and then."""
-        self.guest.clock.after_turn = callback
-
-    def go(self, limits: Limits, console: Callable[[bytes], None]) -> End:
+    def go(self, limits: Limits, console: Callable[[bytes], None], after_turn: Callable[[], None]) -> End:
         """Let the guest run. Raises MachineError."""
-        return self.guest.go(limits, console)
+        return self.guest.go(limits, console, after_turn)
 
     def ending(self, outcome: Outcome) -> Ending:
         """QEMU ends with the run, and does not say where its guest was."""

@@ -74,12 +74,12 @@ class LiveGuest:
     def _hits(self) -> Hits | None:
         return None if self._started is None else self._started.hits
 
-    def go(self, limits: Limits, console: Callable[[bytes], None]) -> End:
+    def go(self, limits: Limits, console: Callable[[bytes], None], after_turn: Callable[[], None]) -> End:
         """See `Traced`. Raises MachineError: QEMU has ended by itself, or the image is not in its memory."""
         self._console = console
         self._until.look_for(limits.until)
         self._qemu.go_on()
-        end = self.clock.run(limits.timeout, limits.wall_timeout)
+        end = self.clock.run(after_turn, limits.timeout, limits.wall_timeout)
         if end in PAUSES:
             self._qemu.pause()
         self._hear()

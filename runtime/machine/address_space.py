@@ -117,11 +117,9 @@ class AddressSpace:
         self.device_pages: set[int] = set()
         self.open_page = 0  # physical: the last page that was reached to which nothing answers
         self._has_only_aliases = False
-        # Called with a physical page before an alias of it gets into the TLB.
-        self.alias_reached: Callable[[int], None] = lambda _page: None
+        self._on_alias: list[Callable[[int], None]] = []
         self._nothing_there, self._code_found = nothing_there, code_found
-        # Called with the virtual and the physical address of a page, or of a part of it, that can be executed now.
-        self.executable: Callable[[int, int], None] | None = None
+        self._on_executable: list[Callable[[int, int], None]] = []
         self.fault: PageFault | None = None
         self._blocks: dict[int, set[int]] = {}  # log2 of the size -> numbers of blocks that may be in the TLB
         self._entries: list[int] = []  # physical addresses of what the last walk read
@@ -206,10 +204,19 @@ class AddressSpace:
         self._aliases, self._has_only_aliases = ranges, is_all
         self._forget()
 
+    def on_alias(self, reached: Callable[[int], None]) -> None:
+        """Call `reached` with a physical page before an alias of it gets into the TLB."""
+        self._on_alias.append(reached)
+
+    def on_executable(self, executable: Callable[[int, int], None]) -> None:
+        """Call `executable` with the virtual and the physical address of a page, or of a part of it, that can be
+        executed now."""
+        self._on_executable.append(executable)
+
     def ask_again(self) -> None:
-        """Tell `executable` again of what is executed from now on."""
+        """Call what `on_executable` was given again for what is executed from now on."""
         self._forget()
-        self._memory.is_code_stale = True  # else code that was found goes on to other code that was
+        self._memory.code_changed()  # else code that was found goes on to other code that was
 
     def _forget(self) -> None:
         """Answer every access anew: something else than the guest has changed what it means."""
@@ -236,8 +243,8 @@ class AddressSpace:
             self._remember_block(address, translation.shift)
         granted = self._grant(address, translation, access)
         if granted is not None:
-            if self.executable is not None and granted[1] & _EXECUTE:
-                self._tell(self.executable, address, translation, access)
+            if self._on_executable and granted[1] & _EXECUTE:
+                self._tell(address, translation, access)
             self._keep(translation.physical >> _PAGE_SHIFT, granted, registers, access)
         return granted
 
@@ -257,12 +264,11 @@ class AddressSpace:
         self.fault = PageFault(address, Access.READ, HELD)
         return True
 
-    def _tell(
-        self, executable: Callable[[int, int], None], address: int, translation: Translation, access: Access
-    ) -> None:
+    def _tell(self, address: int, translation: Translation, access: Access) -> None:
         """Tell of what can be executed, but not of an alias to which only Unicorn gives the right; see `_grant`."""
         if access is Access.FETCH or int(translation.permissions) & _EXECUTE:
-            executable(address, translation.physical)
+            for executable in self._on_executable:
+                executable(address, translation.physical)
 
     def _keep(self, page: int, granted: tuple[int, int], registers: Registers, access: Access) -> None:
         """Let the engine give this answer again, as long as a walk would find it, and the watcher need not know."""
@@ -300,7 +306,8 @@ class AddressSpace:
         for virtual, physical, size in self._aliases:
             if virtual <= address < virtual + size:
                 found = address - virtual + physical
-                self.alias_reached(found >> _PAGE_SHIFT)
+                for reached in self._on_alias:
+                    reached(found >> _PAGE_SHIFT)
                 return Translation(found, Permission.ALL)
         if self._has_only_aliases:
             raise PageFault(address, access, 0)
@@ -427,11 +434,11 @@ class AddressSpace:
 
     def observe_without(self, bits: Mapping[str, int], address: int) -> int | None:
         """As `observe`, as if some bits of registers were clear: those by which other tables are chosen."""
-        self._tracer_registers.cleared = bits
+        self._tracer_registers.clear(bits)
         try:
             return self._look(address)
         finally:
-            self._tracer_registers.cleared = {}
+            self._tracer_registers.clear({})
 
     def observe_write(self, address: int) -> int | None:
         """The physical address for a store by a clause. It is subject to the guest's tables; None if the guest could

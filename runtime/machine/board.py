@@ -11,7 +11,8 @@ from kinst.runtime.machine.machine import Machine
 class Board(Protocol):
     """One machine as code, `kinst.runtime.machine.boards.<name>`, which `boards.registry` finds by its name.
 
-    A board object is made for one machine and may keep its devices as attributes.
+    A board object is made for one machine, which has its CPUs, memory and clock by then, and may keep its devices as
+    attributes. Nothing is attached before `start`: a machine that only calls functions has no devices.
     """
 
     @property
@@ -20,10 +21,10 @@ class Board(Protocol):
         (acknowledging the PIC, system registers of the GIC, firmware calls such as PSCI)."""
         ...
 
-    def start(self, machine: Machine, image: Loaded) -> None:
+    def start(self, image: Loaded) -> None:
         """Make and attach the devices, write boot data (FDT, boot_params, multiboot info) to memory, and set the
         registers of every CPU that starts. The image's segments are already in memory."""
         ...
 
 
-BoardFactory = Callable[[], Board]
+BoardFactory = Callable[[Machine], Board]

@@ -89,6 +89,27 @@ class VirtualCpu:
         self.is_on = False
         self.system.yield_cpu()
 
+    def wait(self) -> None:
+        """Wait for an interrupt."""
+        self.is_waiting = True
+
+    def wake(self) -> None:
+        """Go on behind the instruction that waits."""
+        self.is_waiting = False
+
+    def load_into(self, live: RegisterFile) -> None:
+        """The engine has this CPU's state now, but not its interrupt inputs."""
+        self.registers, self.have_lines_changed = live, True
+
+    def leave(self, saved: RegisterFile) -> None:
+        """The engine's state was saved, and another CPU takes its place."""
+        self.registers = saved
+
+    def took_changes(self) -> bool:
+        """Whether interrupt inputs changed since the last time, or the engine does not have them."""
+        changed, self.have_lines_changed = self.have_lines_changed, False
+        return changed
+
     def _check_loaded(self) -> None:
         if self.system.current is not self:
             raise MachineError(f"CPU {self.number}: its memory can be used only while it runs")

@@ -7,7 +7,7 @@ before the model is called: the site, or after the displaced instruction the nex
 trampolines, and the guest never sees one.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Protocol
@@ -57,28 +57,6 @@ class ExceptionModel(Protocol):
     """One machine's way of taking exceptions and interrupts."""
 
     @property
-    def armed(self) -> Mapping[int, bytes]:
-        """Instruction size -> the bytes that arm a site in memory: the breakpoint that Unicorn traps fastest. It may
-        differ from what the file has (`ArchFacts.breakpoints`)."""
-        ...
-
-    @property
-    def breakpoint_number(self) -> int:
-        """UC_HOOK_INTR's number for the armed breakpoint."""
-        ...
-
-    @property
-    def file_breakpoint(self) -> int | None:
-        """UC_HOOK_INTR's number for the breakpoint that files have, where another one arms sites in memory; None: it is
-        the same, or Unicorn ends the run."""
-        ...
-
-    @property
-    def breakpoint_bias(self) -> int:
-        """The PC that the hook reads minus the breakpoint's address (amd64's int3: 1)."""
-        ...
-
-    @property
     def interrupt_mask(self) -> tuple[str, int, int] | None:
         """How the guest masks interrupts, so that a pending one is taken as soon as they are unmasked: a register, its
         bits that mask all interrupts when they are 1, and those that do when they are 0. None: Unicorn takes interrupts
@@ -96,14 +74,9 @@ class ExceptionModel(Protocol):
         and "out" always go to the ports' devices. Empty except on amd64."""
         ...
 
-    @property
-    def translation_switch(self) -> tuple[int, int] | None:
-        """Bits of the instruction that turns address translation on, and their values, where Unicorn goes on with what
-        it knew without: `turn_on` carries it out. None: Unicorn does it right."""
-        ...
-
     def turn_on(self, cpu: Cpu, instruction: int) -> bool:
-        """Carry out `translation_switch`, but for the PC and the TLB; False leaves it to Unicorn."""
+        """Execute what `EngineFacts.translation_switch` describes, but for the PC and the TLB; False leaves it to
+        Unicorn."""
         ...
 
     def foreign_mode(self, cpu: Cpu) -> str:

@@ -20,11 +20,15 @@ class PartlyCleared:
     def __init__(self, registers: Registers, bits: Mapping[str, int]) -> None:
         """`bits` are those that read as 1."""
         self._get, self.set, self._bits = registers.get, registers.set, bits
-        self.cleared: Mapping[str, int] = {}  # bits that a walk is made without
+        self._cleared: Mapping[str, int] = {}
+
+    def clear(self, bits: Mapping[str, int]) -> None:
+        """Let these bits read as 0 from now on, and no others."""
+        self._cleared = bits
 
     def get(self, name: str) -> int:
         """The register's value."""
-        return (self._get(name) | self._bits.get(name, 0)) & ~self.cleared.get(name, 0)
+        return (self._get(name) | self._bits.get(name, 0)) & ~self._cleared.get(name, 0)
 
 
 class HeldPages:
@@ -42,7 +46,7 @@ class HeldPages:
         """Let `refuses(address)` choose pages whose loads and stores stop the CPU: a `PageFault` with the code `HELD`.
         It is asked when they get into the TLB. None: none, as at first."""
         self._refuses = refuses
-        self._walks.is_off = refuses is not None  # what is kept stays right
+        self._walks.turn(is_off=refuses is not None)  # what is kept stays right
         self._engine.flush_tlb()
 
     def execute_unheld(self) -> None:
@@ -53,7 +57,8 @@ class HeldPages:
     def execute_implicitly(self, is_implicit: Callable[[int], bool], cleared: Mapping[str, int]) -> None:
         """Let the CPU execute the next instruction with pages that `is_implicit(address)` chooses translated as if some
         bits of registers were clear."""
-        self._is_implicit, self._implicit_registers.cleared = is_implicit, cleared
+        self._is_implicit = is_implicit
+        self._implicit_registers.clear(cleared)
         self._execute_one(self._refuses)
 
     def _execute_one(self, refuses: Callable[[int], bool] | None) -> None:
@@ -63,7 +68,7 @@ class HeldPages:
             self._is_implicit = None
             self.hold(refuses)
 
-        self._walks.is_off = True
+        self._walks.turn(is_off=True)
         self._engine.flush_tlb()
         self._engine.one.ask(after)
 

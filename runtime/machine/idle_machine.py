@@ -20,7 +20,6 @@ class IdleMachine:
         self._skipped = 0
         self._observers = TimedDevices()
         self.end: End | None = None  # why the run is to end
-        self.after_turn: Callable[[], None] = lambda: None
 
     def now(self) -> int:
         """Nanoseconds since the start. Virtual time passes only while everything waits."""
@@ -42,13 +41,14 @@ class IdleMachine:
         if self.end is None:
             self.end = end
 
-    def run(self, timeout: int | None = None, wall_timeout: int | None = None) -> End:
-        """Wait for deadlines until the run is finished, a timeout (ns) has passed, or nothing can happen any more."""
+    def run(self, after_turn: Callable[[], None], timeout: int | None = None, wall_timeout: int | None = None) -> End:
+        """Wait for deadlines until the run is finished, a timeout (ns) has passed, or nothing can happen any more.
+        `after_turn` is called now and then."""
         limit = None if timeout is None else self.now() + timeout
         wall_limit = None if wall_timeout is None else time.monotonic_ns() + wall_timeout
         while self.end is None:
             deadline = self._observers.advance(self.now())
-            self.after_turn()
+            after_turn()
             if self.end is not None:
                 break
             if limit is not None and self.now() >= limit:

@@ -37,8 +37,7 @@ class Interrupts:
         self._open: dict[int, list[Interrupt]] = {}  # by the interrupted PC
         self._vectors: set[int] = set()
         self._blocks = system.engine.watch_blocks(self._reached)
-        system.interrupted = self._delivered
-        system.lines_shown = self._watch_vectors
+        system.attach_interrupt_watcher(self)
 
     def drop(self, interrupt: Interrupt) -> None:
         """Forget an interrupt that is over."""
@@ -47,8 +46,8 @@ class Interrupts:
             found.remove(interrupt)
             self._blocks.remove(interrupt.pc)
 
-    def _delivered(self, pc: int, sp: int) -> None:
-        """Called when the machine has entered the handler of an interrupt of code at `pc` with stack pointer `sp`."""
+    def delivered(self, pc: int, sp: int) -> None:
+        """See `InterruptWatcher`."""
         limit = self._live.get(self._sp)
         if 0 <= sp - limit <= _LARGEST_FRAME:  # otherwise it has another stack
             self._begin(Interrupt(pc, sp, limit))
@@ -58,7 +57,8 @@ class Interrupts:
         self._blocks.add(interrupt.pc)
         self._begun(interrupt)
 
-    def _watch_vectors(self, cpu: VirtualCpu) -> None:
+    def may_come(self, cpu: VirtualCpu) -> None:
+        """See `InterruptWatcher`: the vectors are watched."""
         for address in self._system.exceptions.vectors(cpu):
             if address not in self._vectors:
                 self._vectors.add(address)

@@ -43,7 +43,7 @@ class PhysicalMemory:
         self._marks = memoryview(b"").cast("Q")  # for each of its pages, whether it is one of `code_pages`
         self._marks_host = 0
         self.code_pages: set[int] = set()  # physical page numbers that instructions were fetched from
-        self.is_code_stale = False  # code that may have been translated was changed: translate it again before running
+        self._is_code_stale = False  # code that may have been translated was changed: translate it again before running
 
     def add_ram(self, address: int, size: int) -> None:
         """Map RAM; address and size must be page-aligned. A page takes no memory until it is used. Raises
@@ -88,7 +88,7 @@ class PhysicalMemory:
         region = self._region(address, size)
         start = address - region.base
         yield np.frombuffer(region.view, np.uint8)[start : start + size]
-        self.is_code_stale = True
+        self._is_code_stale = True
 
     def read(self, address: int, size: int) -> bytes:
         """`size` bytes at a physical address. Raises MachineError where no RAM is."""
@@ -103,10 +103,19 @@ class PhysicalMemory:
         region.view[start : start + len(data)] = data
         self._check_code(address, len(data))
 
+    def code_changed(self) -> None:
+        """Have all code translated again before the CPUs run: some of it was changed."""
+        self._is_code_stale = True
+
+    def took_changes(self) -> bool:
+        """Whether code must be translated again; the caller does so."""
+        is_stale, self._is_code_stale = self._is_code_stale, False
+        return is_stale
+
     def _check_code(self, address: int, size: int) -> None:
         """Note that code has to be translated again, if these bytes may be code."""
         if self.code_pages and not self.code_pages.isdisjoint(range(address >> 12, (address + size + 4095) >> 12)):
-            self.is_code_stale = True
+            self._is_code_stale = True
 
     def view(self, address: int, size: int, *, is_written: bool) -> memoryview:
         """The bytes themselves, for a device that moves many. Raises MachineError where no RAM is."""
@@ -167,7 +176,7 @@ class PhysicalMemory:
             start = address - region.base
             region.view[start : start + size] = (value & (1 << 8 * size) - 1).to_bytes(size, "little")
         if address >> 12 in self.code_pages:
-            self.is_code_stale = True
+            self._is_code_stale = True
 
     def _region(self, address: int, size: int) -> Region:
         region = self.find(address, size)

@@ -35,7 +35,7 @@ class SerialLine:
         self._receivers: list[Callable[[], None]] = []
         self._is_awaited = False
         self._owner: object = None
-        self.on_wait: Callable[[], None] = lambda: None  # called when the guest waits for somebody to type
+        self._on_wait: list[Callable[[], None]] = []
 
     # -- who types ----------------------------------------------------------------------------------------------------
 
@@ -47,6 +47,10 @@ class SerialLine:
     def attach(self, source: Source) -> None:
         """Let `source` type, too."""
         self._sources.append(source)
+
+    def on_wait(self, call: Callable[[], None]) -> None:
+        """Call this when the guest waits for somebody to type."""
+        self._on_wait.append(call)
 
     @property
     def is_empty(self) -> bool:
@@ -81,7 +85,7 @@ class SerialLine:
         data = self.take(size)
         if data:
             return data
-        self.on_wait()
+        self._ask()
         return self.take(size)
 
     def put_back(self, data: bytes) -> None:
@@ -99,12 +103,17 @@ class SerialLine:
     def wait(self) -> None:
         """Every CPU waits: let somebody type if the guest wants that."""
         if self._is_awaited:
-            self.on_wait()
+            self._ask()
 
     def descriptors(self) -> list[int]:
         """What a machine that sleeps must wait for, so that it notices that something was typed."""
         found = [source.descriptor(is_awaited=self._is_awaited) for source in self._sources]
         return [descriptor for descriptor in found if descriptor is not None]
+
+    def _ask(self) -> None:
+        """The guest waits for somebody to type."""
+        for call in self._on_wait:
+            call()
 
     def _offer(self) -> None:
         self._is_awaited = False

@@ -8,22 +8,23 @@ import time
 from collections.abc import Callable
 from typing import Final, assert_never
 
-from kinst.runtime.engine.breakpoint_counters import BreakpointCounters
 from kinst.runtime.engine.qiling_machine import QilingMachine
 from kinst.runtime.engine.reports import Stop
 from kinst.runtime.hits.counted import CountedSites
 from kinst.runtime.machine.address_space import OPEN_BUS, OPEN_BUS_CODE, AddressSpace
-from kinst.runtime.machine.board import Board
+from kinst.runtime.machine.board import BoardFactory
 from kinst.runtime.machine.bus import Bus, PortBus, Window
 from kinst.runtime.machine.clock import LONGEST_SLEEP, HostClock, InstructionClock, MachineClock
 from kinst.runtime.machine.configuration import ClockKind, Configuration, End
 from kinst.runtime.machine.cpu import VirtualCpu
 from kinst.runtime.machine.device import Device, Timed
-from kinst.runtime.machine.exception_model import Event, Outcome, Source, SystemRegister
+from kinst.runtime.machine.events.delivery import EventDelivery
+from kinst.runtime.machine.events.progress import Progress
+from kinst.runtime.machine.exception_model import Event, Source, SystemRegister
+from kinst.runtime.machine.hooks import NO_HOOKS, Interlude, InterruptWatcher, MachineHooks
 from kinst.runtime.machine.host_alarm import host_alarm
 from kinst.runtime.machine.loading.placed_files import PlacedFiles
 from kinst.runtime.machine.memory import PAGE, PhysicalMemory
-from kinst.runtime.machine.progress import Progress
 from kinst.runtime.machine.serial_line import SerialLine
 from kinst.runtime.machine.timed import TimedDevices
 from kinst.runtime.machine.translation_switch import TranslationSwitch
@@ -37,21 +38,24 @@ from kinst.targets.machines.machine import MachineFacts
 
 _SLICE: Final = 5_000_000  # ns of a run if nothing else limits it
 _TURN: Final = 1_000_000  # ns of a CPU's turn if there are several CPUs
-_UNDEFINED_KEPT: Final = 64
 _LONGEST: Final = 15  # bytes of an instruction
 
 
 class System:
     """A machine made from its facts and its board; boards and models use it as `machine.Machine`."""
 
-    def __init__(self, facts: MachineFacts, board: Board, configuration: Configuration) -> None:
-        """Switch on an empty machine. Raises UsageError or MachineError if the configuration does not fit it."""
+    def __init__(
+        self, facts: MachineFacts, board: BoardFactory, configuration: Configuration, *, counts_hits: bool = True
+    ) -> None:
+        """Switch on an empty machine. `counts_hits`: the engine may handle hits without Python.
+
+        Raises:
+            UsageError, MachineError: the configuration does not fit it.
+        """
         if not 1 <= configuration.cpus <= facts.maximum_cpus:
             raise UsageError(f"{facts.name}: has 1 to {facts.maximum_cpus} CPUs, not {configuration.cpus}")
         self.facts = facts
         self.arch = arch_by_name(facts.arch)
-        self.board = board
-        self.exceptions = board.exceptions
         self.engine = QilingMachine(self.arch, lambda: self.finish(End.STOPPED))
         self.command_line = configuration.command_line
         self.initrd = configuration.initrd
@@ -77,26 +81,20 @@ class System:
         self._is_running = self._has_yielded = self.has_run = False
         self._end: End | None = None
         self._wall_limit: int | None = None
-        self.pristine: Callable[[int, bytes], bytes] = lambda _address, content: content
-        self.console_sink: Callable[[bytes], None] = lambda _data: None
-        # For `--call`: handles events and faults, given the PC, in place of the guest.
-        self.on_event: Callable[[Event | PageFault, int], None] | None = None
-        self.after_turn: Callable[[], None] = lambda: None
-        self.before_run: Callable[[], None] = lambda: None  # code may be changed there
-        self.is_interlude: Callable[[], bool] = lambda: False  # a run ended only for the sake of `before_run`
-        # For `interrupts`: the PC and stack pointer of what was interrupted, and a CPU that may take an interrupt soon.
-        self.interrupted: Callable[[int, int], None] | None = None
-        self.lines_shown: Callable[[VirtualCpu], None] | None = None
+        self._hooks = NO_HOOKS  # of the present run
+        self._originals: list[Callable[[int, bytes], bytes]] = []
+        self._interludes: list[Interlude] = []
+        self._interrupt_watchers: list[InterruptWatcher] = []
         self.serial_line = SerialLine()
-        self.before_sleep: Callable[[], None] = lambda: None
-        self.undefined: dict[int, bytes] = {}  # the first few undefined instructions that the guest executed
         self.cpus = [self._make_cpu(number) for number in range(configuration.cpus)]
         self.current = self.cpus[0]
-        self.current.registers = self.engine.live
+        self.current.load_into(self.engine.live)
         self.current.power_on()
-        self.trap = self._make_trap_path()
+        self.board = board(self)
+        self.exceptions = self.board.exceptions
         self.progress = Progress(self.engine.live.get, self.arch.registers, self.arch.stack_pointer)
-        self._counters = self._count_breakpoints()
+        self.events = EventDelivery(self, self.progress)
+        self.trap = self._make_trap_path(counts_hits=counts_hits)
         self.engine.map_window(OPEN_BUS, PAGE, Window(self.open_bus, 0))
         self.memory.add_ram(OPEN_BUS_CODE, PAGE)
         self.memory.write(OPEN_BUS_CODE, b"\xff" * PAGE)
@@ -122,25 +120,25 @@ class System:
         context = self.engine.states.save()
         return VirtualCpu(number, self, context, self.engine.states.registers_of(context))
 
-    def _make_trap_path(self) -> TrapPath:
+    def _make_trap_path(self, *, counts_hits: bool) -> TrapPath:
         frame = TrapFrame(self.engine.frame.regs, self.space.load, self.space.store, self._set_vector)
         port = Port(
             frame=frame,
             read=self.engine.frame.read,
             writer=self.engine.frame.writer,
             fail=self.engine.fail,
-            unclaimed=self._unclaimed,
+            unclaimed=self.events.unclaimed,
             take_back=None if self.engine.counter is None else self.engine.counter.take_back,
-            fault=self._page_fault,
+            fault=self.events.page_fault,
         )
-        return TrapPath(self.arch, port, self.exceptions.breakpoint_number, self.exceptions.breakpoint_bias)
+        return TrapPath(self.arch, port, lambda trap: self._site_counter(trap, counts_hits=counts_hits))
 
-    def _count_breakpoints(self) -> BreakpointCounters | None:
-        trap, at = self.trap, (self.exceptions.breakpoint_number, self.exceptions.breakpoint_bias)
-        counters = self.engine.on_interrupt(trap.handler(), trap.failed, at, self.clock.word)
-        if counters is not None:
-            self.trap.counted = CountedSites(counters, self.arch, lambda: self.trap.trampolines)
-        return counters
+    def _site_counter(self, trap: TrapPath, *, counts_hits: bool) -> CountedSites | None:
+        """Let the engine's breakpoints come to the trap path; what handles hits in its place, where that can be."""
+        counters = self.engine.on_interrupt(trap.handler(), trap.failed, self.clock.word)
+        if counters is None or not counts_hits:
+            return None
+        return CountedSites(counters, self.arch, lambda: trap.trampolines)
 
     def _set_vector(self, number: int, value: int) -> None:
         self.engine.live.set(f"q{number}", value)
@@ -169,7 +167,7 @@ class System:
 
     def _code_watch(self) -> Callable[[int], None]:
         """What looks at each physical page before its code runs."""
-        bits = self.exceptions.translation_switch
+        bits = self.arch.engine.translation_switch
         if bits is None:
             return lambda _page: None
         switch = TranslationSwitch(self.engine, bits, lambda found: self.exceptions.turn_on(self.current, found))
@@ -203,6 +201,24 @@ class System:
         """Call `timed.advance` at its deadlines, of which the guest must not know: turns go on behind them."""
         self._observers.attach(timed)
 
+    def attach_interlude(self, interlude: Interlude) -> None:
+        """Call `interlude` before and after each run of the engine; what was attached last begins first."""
+        self._interludes.insert(0, interlude)
+
+    def attach_interrupt_watcher(self, watcher: InterruptWatcher) -> None:
+        """Tell `watcher` of interrupts."""
+        self._interrupt_watchers.append(watcher)
+
+    def attach_original(self, original: Callable[[int, bytes], bytes]) -> None:
+        """Let `original` put back what armed sites replace, in the guest's own code that CPUs read at an address."""
+        self._originals.append(original)
+
+    def pristine(self, address: int, content: bytes) -> bytes:
+        """The guest's own code: what armed sites replace is put back into `content`."""
+        for original in self._originals:
+            content = original(address, content)
+        return content
+
     def _written(self, device: Device) -> None:
         timed = self._timed_by_identity.get(id(device))
         if timed is not None:
@@ -217,7 +233,7 @@ class System:
     def console_output(self, data: bytes) -> None:
         """Pass on what the guest's console sends."""
         self.progress.went_on()
-        self.console_sink(data)
+        self._hooks.console(data)
 
     def flush_tlb(self) -> None:
         """Drop all translations; only the running CPU has any."""
@@ -246,13 +262,14 @@ class System:
 
     # -- the loop -----------------------------------------------------------------------------------------------------
 
-    def run(self, timeout: int | None = None, wall_timeout: int | None = None) -> End:
+    def run(self, timeout: int | None = None, wall_timeout: int | None = None, hooks: MachineHooks = NO_HOOKS) -> End:
         """Run until the machine ends; `timeout` in nanoseconds of the machine's time, `wall_timeout` of the host's.
 
         Raises:
             MachineError: the guest stopped for good, or did something that the machine cannot do.
         """
-        self.has_run = True
+        self.has_run, self._hooks = True, hooks
+        self.events.begin(hooks.event)
         limit = None if timeout is None else self.clock.now() + timeout
         self._wall_limit = None if wall_timeout is None else time.monotonic_ns() + wall_timeout
         try:
@@ -291,18 +308,19 @@ class System:
             stop = self._run_engine(cpu, observed, is_delayed=is_delayed)
             is_cut = self._is_cut(cpu, stop, observed, is_delayed=is_delayed)
             observed = self._advance(self._observers) if is_cut else None
-        self.after_turn()
+        self._hooks.after_turn()
 
     def _is_cut(self, cpu: VirtualCpu, stop: Stop, observed: int | None, *, is_delayed: bool) -> bool:
-        """Whether a run ended for `before_run` or observers alone: where turns end is the guest's affair."""
-        is_cut = self.is_interlude() or (observed is not None and observed <= self.clock.now())
+        """Whether a run ended for interludes or observers alone: where turns end is the guest's affair."""
+        has_interlude = sum(one.ended() for one in self._interludes) > 0  # each one is asked
+        is_cut = has_interlude or (observed is not None and observed <= self.clock.now())
         is_cut = is_cut and stop is Stop.REQUESTED and self._turn_ends > self.clock.now()
         return is_cut and not self._has_yielded and not (is_delayed and self.exceptions.pending(cpu) is not None)
 
     def _run_engine(self, cpu: VirtualCpu, observed: int | None, *, is_delayed: bool) -> Stop:
-        self.before_run()
-        if self.memory.is_code_stale:
-            self.memory.is_code_stale = False
+        for interlude in self._interludes:
+            interlude.begin()
+        if self.memory.took_changes():
             self.engine.forget_all_code()
         if is_delayed:
             self.engine.stop_when_unmasked()
@@ -323,13 +341,13 @@ class System:
     def _deal_with(self, cpu: VirtualCpu, stop: Stop) -> None:
         match stop:
             case Stop.HALTED:
-                self._event(Event(Source.HALT, 0))
+                self.events.event(Event(Source.HALT, 0))
             case Stop.UNDEFINED:
                 if not self.trap.claim(self.engine.pc()):
-                    self._event(Event(Source.INVALID, 0))
+                    self.events.event(Event(Source.INVALID, 0))
             case Stop.FAULT if not self.space.has_kept_off():
                 self.engine.set_pc(self.trap.original(self.engine.pc()))
-                self._page_fault(self.space.exact_fault(*self.engine.fault))
+                self.events.page_fault(self.space.exact_fault(*self.engine.fault))
             case Stop.REQUESTED | Stop.FAULT:
                 pass
             case Stop.FAILED:
@@ -376,7 +394,8 @@ class System:
             if cpu.is_waiting and cpu.lines:
                 self._load(cpu)
                 self._show_lines(cpu)
-                cpu.is_waiting = not self.exceptions.wakes(cpu)
+                if self.exceptions.wakes(cpu):
+                    cpu.wake()
             if not cpu.is_waiting:
                 return cpu
         return None
@@ -388,7 +407,6 @@ class System:
             bounds.append(self.clock.now() + LONGEST_SLEEP)
         if not bounds:
             raise NothingLeftError("every CPU waits for an interrupt, and no device will ever raise one")
-        self.before_sleep()
         left = self._wall_left()
         until = min(bounds)
         self.clock.wait(until if left is None else min(until, self.clock.now() + left), descriptors)
@@ -404,27 +422,22 @@ class System:
             return
         states, regime = self.engine.states, self.space.regime()
         states.save_to(before.context)
-        before.registers = states.registers_of(before.context)
+        before.leave(states.registers_of(before.context))
         states.restore(cpu.context)
-        cpu.registers = self.engine.live
+        cpu.load_into(self.engine.live)
         if not regime or regime != self.space.regime():  # else both use the TLB: most of a switch's cost
             self.engine.flush_tlb()
         self.current = cpu
-        self.trap.fired = cpu.fired
-        self.trap.firing.cpu = self.trap.firing.thread = cpu.number
-        self.engine.block_counters.use(cpu.number)
-        if self._counters is not None:
-            self._counters.use(cpu.number)
-        cpu.have_lines_changed = True  # the engine still has the other CPU's interrupts
+        self.trap.run_as(cpu.number, cpu.fired)
+        self.engine.count_for(cpu.number)
 
     # -- interrupts and events ----------------------------------------------------------------------------------------
 
     def _show_lines(self, cpu: VirtualCpu) -> None:
-        if cpu.have_lines_changed:
-            cpu.have_lines_changed = False
+        if cpu.took_changes():
             self.exceptions.lines_changed(cpu)
-            if self.lines_shown is not None:
-                self.lines_shown(cpu)
+            for watcher in self._interrupt_watchers:
+                watcher.may_come(cpu)
 
     def _take_interrupt(self, cpu: VirtualCpu) -> bool:
         """Enter the handler of a pending interrupt. Returns True if there is one that cannot be taken yet.
@@ -442,56 +455,6 @@ class System:
             sp = cpu.registers.get(self.arch.registers[self.arch.stack_pointer])
             self.exceptions.interrupt(cpu, number)
             self.progress.went_on()
-            if self.interrupted is not None:
-                self.interrupted(pc, sp)
+            for watcher in self._interrupt_watchers:
+                watcher.delivered(pc, sp)
         return number is None
-
-    def _unclaimed(self, number: int) -> None:
-        if number == self.exceptions.file_breakpoint and self.trap.claim(self.engine.pc()):
-            return
-        self._event(Event(Source.INTERRUPT, number))
-
-    def _event(self, event: Event) -> None:
-        before = self.engine.pc()
-        pc = before - self.engine.interrupt_bias if event.source is Source.INTERRUPT else before
-        pc = self.trap.original(pc)
-        if pc != before:
-            self.engine.set_pc(pc)
-        if self.on_event is not None:
-            self.on_event(event, pc)
-            return
-        is_undefined = self.exceptions.is_undefined(event)
-        if is_undefined and len(self.undefined) < _UNDEFINED_KEPT and pc not in self.undefined:
-            self.undefined[pc] = self.instruction(pc)
-        self._outcome(self.exceptions.event(self.current, event), pc, name := self.exceptions.name(event))
-        self.progress.event(pc, self.engine.pc(), name, is_fault=is_undefined)
-
-    def _page_fault(self, fault: PageFault) -> None:
-        pc = self.engine.pc()
-        if self.on_event is not None:
-            self.on_event(fault, pc)
-            return
-        self._outcome(self.exceptions.page_fault(self.current, fault), pc, what := str(fault))
-        self.progress.fault(pc, self.engine.pc(), what, fault.address)
-
-    def _outcome(self, outcome: Outcome, pc: int, what: str) -> None:
-        match outcome:
-            case Outcome.RESUME:
-                if self.progress.is_none(pc, self.engine.pc()):
-                    raise GuestError(f"{self._told(pc, what)} again and again in its own handler")
-            case Outcome.ANSWERED:
-                self.progress.answered()
-            case Outcome.WAIT:
-                self.current.is_waiting = True
-                self.yield_cpu()
-            case Outcome.RESET:
-                self.power_off(0, End.RESET)
-            case Outcome.WEDGED:
-                raise GuestError(f"{self._told(pc, what)}, which cannot be delivered")
-            case _:
-                assert_never(outcome)
-
-    def _told(self, pc: int, what: str) -> str:
-        """The CPU, the place and what happened."""
-        where = " where there is no memory" if self.space.is_nothing_executed(pc) else ""
-        return f"CPU {self.current.number} at {pc:#x}: {what}{where}"

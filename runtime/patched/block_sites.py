@@ -6,7 +6,6 @@ code is. Where the first does not hold the site gets its breakpoint; where the s
 """
 
 from collections.abc import Callable
-from itertools import pairwise
 from typing import Final
 
 import numpy as np
@@ -17,9 +16,9 @@ from kinst.runtime.engine.host.blocks import SLACK
 from kinst.runtime.hits.actions import Batched
 from kinst.runtime.machine.loading.loaded import Loaded
 from kinst.runtime.machine.system import System
+from kinst.runtime.patched.block_choice import BlockChoice
 from kinst.runtime.patched.code_copies import CodeCopies
 from kinst.runtime.patched.sites import SiteTable
-from kinst.runtime.patched.tracer_room import is_tracer_room
 from kinst.runtime.trap.trap import Enabling
 
 _ADDRESS: Final = (1 << 64) - 1
@@ -36,27 +35,33 @@ _STRINGS: Final = (*range(0x6C, 0x70), *range(0xA4, 0xA8), *range(0xAA, 0xB0))
 class BlockSites:
     """The sites of one image that are counted where blocks begin."""
 
-    def __init__(self, sites: SiteTable, loaded: Loaded, system: System) -> None:
-        """None yet."""
-        self._sites, self._loaded, self._system = sites, loaded, system
+    def __init__(self, sites: SiteTable, choice: BlockChoice, loaded: Loaded, system: System) -> None:
+        """None yet. `sites` were decided with `choice`."""
+        self._sites, self._choice, self._loaded, self._system = sites, choice, loaded, system
         self._counters = system.engine.block_counters
         self._rows = np.zeros(0, np.intp)  # of the sites, in the order of the engine's numbers
         self._addresses: NDArray[np.uint64] = np.zeros(0, np.uint64)  # theirs
-        record = sites.manifest.sites  # by row, how far a site is behind its function's start
-        self._leads = record["address"] - sites.manifest.functions["address"][record["function"]]
+        self._leads = choice.leads
         self._enablings: dict[int, tuple[Enabling, ...]] = {}  # by row, what runs for hits
         self._copies = CodeCopies(loaded, system.memory)
         self._distances: list[int] = []  # at which the code was executed, from its link address
         self._known: set[tuple[int, int, bool]] = set()  # pages, virtual and physical, in which mode they are executed
         self._foreign: list[int] = []  # link addresses of pages with code of another mode
         self._asks_again = False
-        self.why_not = ""  # why no site is counted here any more
         self.moved = 0  # sites that got breakpoints while the guest ran
-        self.refresh: Callable[[], None] = lambda: None  # has sites that the guest writes shown again
+        self._on_moved: list[Callable[[], None]] = []
         self._has_stopped = False  # the run, for what is to be done between two
-        sites.shown, sites.begins = self._shown, self._begins
-        system.space.executable = self._executable
-        system.before_run, system.is_interlude = self._settle, self._is_interlude
+        system.space.on_executable(self._executable)
+        system.attach_interlude(self)
+
+    @property
+    def why_not(self) -> str:
+        """Why no site is counted here any more; empty: sites are."""
+        return self._choice.why_not
+
+    def on_moved(self, call: Callable[[], None]) -> None:
+        """Call this when sites that the guest writes need to be shown again."""
+        self._on_moved.append(call)
 
     # -- what is counted ----------------------------------------------------------------------------------------------
 
@@ -75,51 +80,18 @@ class BlockSites:
         if self._asks_again:
             self._stop()  # until the engine knows again where the code is
 
-    def _shown(
+    def shown(
         self, rows: NDArray[np.intp], original: NDArray[np.void], is_armed: NDArray[np.bool_]
     ) -> NDArray[np.bool_]:
-        """See `Shown`."""
+        """Of rows of deferred sites, those that need no breakpoint. `original` are the instructions that are there now,
+        and `is_armed` says which of them can be probed."""
         is_here = self._sites.at_blocks[rows]
-        found: NDArray[np.bool_] = is_here & ~self._repeats(original)
+        found: NDArray[np.bool_] = is_here & ~self._choice.repeats(original)
         if is_here.any():
             numbers = np.searchsorted(self._rows, rows)
             self._counters.turn_off(numbers[is_here & ~(found & is_armed)])
             self._counters.turn_on(numbers[found & is_armed])
         return found
-
-    def _begins(self, counts: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Which of the sites that only count can be counted here, as far as that is known before the guest runs."""
-        manifest = self._sites.manifest
-        record, chosen = manifest.sites, np.zeros(len(manifest.sites), np.bool_)
-        if self.why_not:
-            return chosen
-        begins: NDArray[np.bool_] = self._leads == 0
-        near = np.flatnonzero(counts & ~begins & (self._leads <= _LONGEST_LEAD))
-        begins[near[[self._is_led_to(row) for row in near.tolist()]]] = True
-        rows = np.flatnonzero(counts & begins & (manifest.is_deferred | ~self._repeats(record["original"])))
-        chosen[rows[_largest(record["address"][rows])]] = True
-        return chosen
-
-    def _is_led_to(self, row: int) -> bool:
-        """Whether nothing but room for a tracer is between a function's start and a site. What the guest writes there
-        goes on to the site, or comes back to it from a call."""
-        sites = self._sites
-        address, lead = int(sites.manifest.sites["address"][row]), int(self._leads[row])
-        if sites.row_at(address - lead) is not None:
-            return False
-        place = self._loaded.physical(address - lead)
-        if place is None or not self._system.memory.has(place, lead):
-            return False
-        return is_tracer_room(sites.arch, self._system.memory.read(place, lead))
-
-    def _repeats(self, original: NDArray[np.void]) -> NDArray[np.bool_]:
-        """Which instructions are repeated ones."""
-        code = np.ascontiguousarray(original).view(np.uint8).reshape(-1, 16)
-        if self._sites.arch.instruction_alignment > 1:
-            return np.zeros(len(code), np.bool_)
-        is_prefix, is_string = np.isin(code[:, :4], _REPEATS), np.isin(code[:, 1:5], _STRINGS)
-        repeats: NDArray[np.bool_] = np.logical_and(is_prefix.any(axis=1), is_string.any(axis=1))
-        return repeats
 
     def fold(self) -> None:
         """Give what was counted to the actions."""
@@ -174,8 +146,7 @@ class BlockSites:
         return first - SLACK <= link <= last
 
     def _give_up(self, why: str) -> None:
-        if not self.why_not:
-            self.why_not = why
+        if self._choice.give_up(why):
             self._sites.decide_again()
             self._stop()  # before what was found is executed
 
@@ -185,12 +156,12 @@ class BlockSites:
         self._has_stopped = True
         self._system.engine.stop()
 
-    def _is_interlude(self) -> bool:
-        """Whether the last run ended for what `_settle` does, and the CPU's turn goes on."""
+    def ended(self) -> bool:
+        """See `Interlude`: whether a site needs its breakpoint."""
         return self._has_stopped or self._counters.has_stopped
 
-    def _settle(self) -> None:
-        """Between two runs: give their breakpoints to sites that cannot be counted here."""
+    def begin(self) -> None:
+        """See `Interlude`: give their breakpoints to sites that cannot be counted here."""
         self._has_stopped = False
         if self._asks_again:
             self._asks_again = False
@@ -234,10 +205,5 @@ class BlockSites:
         if is_deferred.any():
             sites.at_blocks[self._rows[numbers[is_deferred]]] = False
             self.moved += int(is_deferred.sum())
-            self.refresh()
-
-
-def _largest(addresses: NDArray[np.uint64]) -> slice:
-    """Of ascending addresses, the most that belong together: a kernel's first code may be linked far from the rest."""
-    cuts = [0, *(np.flatnonzero(np.diff(addresses) > np.uint64(_GAP)) + 1).tolist(), len(addresses)]
-    return max((slice(*bounds) for bounds in pairwise(cuts)), key=lambda one: one.stop - one.start)
+            for call in self._on_moved:
+                call()

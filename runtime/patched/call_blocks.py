@@ -88,21 +88,17 @@ class CallBlocks:
         def argument(firing: Firing, index: int) -> int:
             if self._is_lost:
                 raise Fault(FaultKind.ILLOP, 0, _LOST)
-            frame, firing.frame = firing.frame, self._cpu.frame
+            frame = firing.exchange_frame(self._cpu.frame)
             try:
                 return inner(firing, index)
             finally:
-                firing.frame = frame
+                firing.exchange_frame(frame)
 
         called = replace(enabling, argument=argument)
 
         def act(firing: Firing) -> None:
             if self._calls(block, firing.site - block.address):
-                outer, firing.enabling = firing.enabling, called
-                try:
-                    enabling.action(firing)
-                finally:
-                    firing.enabling = outer
+                firing.fire_instead(called)
 
         return replace(enabling, action=act)
 

@@ -27,6 +27,7 @@ from kinst.rewriter.naming.refusals import Refusals
 from kinst.runtime.machine.loading.loaded import Loaded
 from kinst.runtime.machine.system import System
 from kinst.runtime.paging.walker import PageFault
+from kinst.runtime.patched.block_sites import BlockSites
 from kinst.runtime.patched.moved_trampolines import MovedTrampolines
 from kinst.runtime.patched.sites import SiteTable
 from kinst.runtime.trap.trap import Hit
@@ -80,8 +81,19 @@ class _Page:
 class DeferredSites:
     """A handler for `TrapPath.dtrace_invop_add`, and the watcher of the pages that hold deferred sites."""
 
-    def __init__(self, sites: SiteTable, loaded: Loaded, system: System, trampolines: MovedTrampolines | None) -> None:
-        """Watch the pages from now on. `trampolines` are for machines whose slots are made for one address."""
+    def __init__(
+        self,
+        sites: SiteTable,
+        loaded: Loaded,
+        system: System,
+        trampolines: MovedTrampolines | None,
+        blocks: BlockSites | None,
+    ) -> None:
+        """Watch the pages from now on. `trampolines` are for machines whose slots are made for one address; `blocks`
+        counts sites where blocks begin."""
+        self._blocks = blocks
+        if blocks is not None:
+            blocks.on_moved(self.refresh)
         self._sites = sites
         self._loaded = loaded
         self._trampolines = trampolines
@@ -199,7 +211,9 @@ class DeferredSites:
         page.content = content + around
         self._decode(page, is_ours=self._is_ours(number * _PAGE - page.distance, content))
         shadow, armed = np.frombuffer(content, np.uint8).copy(), self._is_armed[page.rows]
-        rows = page.rows[~self._sites.shown(self._rows[page.rows], self._now["original"][page.rows], armed)]
+        rows = page.rows
+        if self._blocks is not None:
+            rows = rows[~self._blocks.shown(self._rows[rows], self._now["original"][rows], armed)]
         self._arm(shadow, number * _PAGE - page.distance, rows[self._is_armed[rows]])
         self._memory.write(self._frames[number] * _PAGE, shadow.data)
         if page.was_fetched:

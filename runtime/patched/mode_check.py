@@ -42,9 +42,9 @@ class ModeCheck:
 
     def _give_back(self, pc: int) -> None:
         system = self._system
-        armed = max(system.exceptions.armed.values(), key=len)
+        armed = max(system.arch.engine.armed.values(), key=len)
         content = self._pristine(pc, system.space.fetch(pc, len(armed)))
         system.memory.write(system.space.physical(pc, Access.FETCH), content)
-        system.memory.is_code_stale = True
+        system.memory.code_changed()
         system.current.registers.set(system.arch.registers[system.arch.pc], pc)
         system.yield_cpu()

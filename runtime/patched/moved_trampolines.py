@@ -48,7 +48,7 @@ class MovedTrampolines:
         if start < 0 or any(start < base + length and base < end for base, _, length in self._loaded.segments):
             return False
         self._space.overlay(start, self._filler * (size // len(self._filler)))
-        self._trap.trampolines = range(start, self._trap.trampolines.stop or end)
+        self._trap.reach_trampolines(range(start, self._trap.trampolines.stop or end))
         self._engine.set_trampolines(start, len(self._trap.trampolines), self._slot_size)
         self._free = range(start, end, self._step)
         return True

@@ -5,14 +5,12 @@ bytes around the breakpoint match those around one site of the loaded image, the
 all other sites.
 """
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
 import numpy as np
 
 from kinst.runtime.machine.address_space import AddressSpace
-from kinst.runtime.machine.exception_model import ExceptionModel
 from kinst.runtime.machine.loading.loaded import Loaded
 from kinst.runtime.paging.walker import PageFault
 from kinst.runtime.patched.moved_trampolines import MovedTrampolines
@@ -32,31 +30,30 @@ class RelocatedCopies:
         self,
         sites: SiteTable,
         loaded: Loaded,
+        distances: list[int],
         trap: TrapPath,
         trampolines: MovedTrampolines | None,
-        model: ExceptionModel,
         space: AddressSpace,
     ) -> None:
-        """`trampolines` are for machines on which the image's own do not serve copies."""
+        """
+        Args:
+            sites: the image's.
+            loaded: where it was loaded.
+            distances: how far its copies are from the link address, in bytes: first what was loaded, then those that
+                are found, here and by others who share the list.
+            trap: the trap path.
+            trampolines: for machines on which the image's own do not serve copies.
+            space: the guest's memory.
+        """
         self._sites = sites
         self._loaded = loaded
         self._trap = trap
         self._trampolines = trampolines
         self._space, self._fetch = space, space.fetch  # reads instruction bytes as they are in memory, with armed sites
-        self._breakpoints = sorted(set(model.armed.values()), key=len)
-        self._distances: list[int] = [loaded.bias]
+        self._breakpoints = sorted(set(sites.arch.engine.armed.values()), key=len)
+        self._distances = distances
         self._around: Surroundings | None = None
         self._unknown: set[int] = set()
-
-    @property
-    def distances(self) -> Sequence[int]:
-        """The distances, in bytes, from the link address: first that of what was loaded, then those of the copies
-        found."""
-        return self._distances
-
-    def add(self, distance: int) -> None:
-        """Note a copy that was found otherwise."""
-        self._distances.append(distance)
 
     def pristine(self, address: int, content: bytes) -> bytes:
         """Bytes read at a virtual address, with the original ones at armed sites, also in copies."""
@@ -88,9 +85,9 @@ class RelocatedCopies:
         sites = self._sites
         instruction = sites.pristine(link, self._fetch(pc, int(sites.manifest.sites["size"][row])))
         site = moved_site(sites, self._trampolines, row, pc, instruction)
-        if site.emulation is not None or sites.spare is None:
+        if site.emulation is not None:
             return site
-        slot = sites.spare.slot(int(sites.manifest.sites["kind"][row]), instruction, pc)
+        slot = sites.spare_slot(int(sites.manifest.sites["kind"][row]), instruction, pc)
         return site if slot is None else replace(site, trampoline=slot)
 
     def _find(self, pc: int) -> int | None:

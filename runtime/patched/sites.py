@@ -14,7 +14,6 @@ from kinst.runtime.engine.qiling_machine import QilingMachine
 from kinst.runtime.hits.actions import called_at, delivery_of, reads_of
 from kinst.runtime.hits.deciding import ArgumentRegisters, Displaced, ProbeActions, SiteDeliveries
 from kinst.runtime.machine.address_space import AddressSpace
-from kinst.runtime.machine.exception_model import ExceptionModel
 from kinst.runtime.machine.loading.loaded import Loaded
 from kinst.runtime.patched.call_blocks import Block, no_blocks
 from kinst.runtime.patched.guest_ram import GuestRam
@@ -35,10 +34,6 @@ Action = Callable[[Firing], None]
 Argument = Callable[[Firing, int], int]
 ArgumentAt = Callable[[int, int], Argument]  # (row of the probe, link address of the site) -> arg0, arg1, ...
 
-# Called with rows of deferred sites, the instructions that are there now and which of them can be probed; tells which
-# need no breakpoint.
-Shown = Callable[[NDArray[np.intp], NDArray[np.void], NDArray[np.bool_]], NDArray[np.bool_]]
-
 # A site of these kinds is a return only if control leaves the function: a conditional branch or a computed jump out of
 # the function is a tail call; inside the function it is a loop or a switch.
 _CONDITIONAL = (Flow.BRANCH, Flow.INDIRECT_JUMP)
@@ -57,6 +52,17 @@ class Patched:
     trampolines: bytes
 
 
+@dataclass(frozen=True, slots=True)
+class SiteHooks:
+    """What the machine around a table of sites does for it."""
+
+    # Takes the place of what probes do at a tail call of a function of some size.
+    returning: Callable[[Sequence[Enabling], int], Enabling]
+    at_block: Callable[[Block, Enabling], Enabling] = no_blocks  # what a probe does where a block is
+    spare: SpareTrampolines | None = None  # for what needs a trampoline of its own; None: nothing does
+    begins: Callable[[NDArray[np.bool_]], NDArray[np.bool_]] | None = None  # see `SiteDeliveries`
+
+
 class SiteTable:
     """All sites of an image: which are armed, and what each means."""
 
@@ -65,17 +71,25 @@ class SiteTable:
         patched: Patched,
         arch: ArchFacts,
         emulator: Emulator,
-        model: ExceptionModel,
+        hooks: SiteHooks,
         *,
         is_module: bool = False,
     ) -> None:
-        """Nothing is armed until `arm`. `is_module`: of a module that the guest loads, where hits are dispatched."""
+        """Nothing is armed until `arm`.
+
+        Args:
+            patched: the image in memory.
+            arch: its machine.
+            emulator: computes the effects of its instructions.
+            hooks: what the machine around it does.
+            is_module: it is a module that the guest loads, where hits are dispatched.
+        """
         self.is_module = is_module
         self.manifest = patched.manifest
         self._patched = patched
         self.arch = arch
-        self._emulator = emulator
-        self.armed_bytes = model.armed
+        self._emulator, self._hooks = emulator, hooks
+        self.armed_bytes = arch.engine.armed
         self._addresses: NDArray[np.uint64] = np.ascontiguousarray(self.manifest.sites["address"])
         self._in_order = self._addresses.data  # the same, as numbers of Python: one is found several times as fast
         self._first_enabling = np.searchsorted(self.manifest.enablings["site"], np.arange(len(self._addresses) + 1))
@@ -84,22 +98,17 @@ class SiteTable:
         self._planted: dict[int, tuple[Action, ...]] = {}  # row of a probe -> providers that are also called there
         self.arguments: dict[int, ArgumentAt] = {}  # by ProbeKind
         self.argument_registers: dict[int, ArgumentRegisters] = {}  # by ProbeKind
-        self.returning: Callable[[Sequence[Enabling], int], Enabling]  # replaces what a probe does at a tail call
-        self.at_block: Callable[[Block, Enabling], Enabling] = no_blocks  # what a probe does where a block is
         self.identifiers = self.manifest.identifiers  # identifiers of the probes, by row
         self._order = np.argsort(self.identifiers, kind="stable")
         self._is_patched = ~self.manifest.is_deferred
         self.is_wanted = np.ones(len(self._addresses), np.bool_)  # sites with an enabled probe
         self.at_blocks = np.zeros(len(self._addresses), np.bool_)  # sites that need no breakpoint: see `BlockSites`
-        self.begins: Callable[[NDArray[np.bool_]], NDArray[np.bool_]] | None = None  # see `SiteDeliveries`
-        self.shown: Shown = lambda rows, _original, _is_armed: np.zeros(len(rows), np.bool_)
         self.is_armed = self._is_patched.copy()  # sites at which memory has a breakpoint: at first those of the file
         self._marks = StaticMarks(patched.loaded)
         self.is_stale = True  # memory is not yet armed for what is enabled
         self._deliveries: SiteDeliveries | None = None  # None: another decision is due
         self._fill: Callable[[int, bytes], None] | None = None  # writes a trampoline; None: nobody can reach them
         self._distance = 0  # of the trampolines from where link addresses and the bias say
-        self.spare: SpareTrampolines | None = None
 
     def rows_of(self, identifiers: NDArray[np.intp]) -> NDArray[np.intp]:
         """The rows of those identifiers that are probes of this image."""
@@ -151,7 +160,7 @@ class SiteTable:
         """How the hits of each site are delivered, with what is enabled now."""
         if self._deliveries is None:
             displaced = Displaced(self.arch, self.manifest.method, reaches=self._reaches())
-            self._deliveries = SiteDeliveries(self.manifest, self._probe_actions, displaced, self.begins)
+            self._deliveries = SiteDeliveries(self.manifest, self._probe_actions, displaced, self._hooks.begins)
         return self._deliveries
 
     def _reaches(self) -> bool:
@@ -228,7 +237,8 @@ class SiteTable:
         code = self.slot_bytes(np.frombuffer(self._patched.trampolines, np.uint8).reshape(-1, self.arch.slot_size))
         start = address + self._patched.loaded.bias
         space.overlay(start, code.tobytes())
-        trap.trampolines = range(start, max(start + size, trap.trampolines.stop))  # a module's are below the image's
+        behind = max(start + size, trap.trampolines.stop)  # a module's are below the image's
+        trap.reach_trampolines(range(start, behind))
         engine.set_trampolines(start, len(trap.trampolines), self.arch.slot_size)
 
         def put(slot: int, content: bytes) -> None:
@@ -332,8 +342,7 @@ class SiteTable:
         if kind in self.arch.onward and not is_call:
             return lambda address: led_to(self.arch, emulation, address)
         if kind in self.arch.aside:
-            spare = self.spare
-            return None if spare is None else lambda address: spare.slot(kind, instruction, address)
+            return None if self._hooks.spare is None else lambda address: self.spare_slot(kind, instruction, address)
         make = self._slot_maker(kind, instruction, is_call=is_call)
         if make is None:
             return None
@@ -341,7 +350,7 @@ class SiteTable:
         slot += self._distance
 
         def to_trampoline(address: int) -> int | None:
-            own = None if address == home or self.spare is None else self.spare.slot(kind, instruction, address)
+            own = None if address == home else self.spare_slot(kind, instruction, address)
             if own is not None:
                 return own
             code = make(address, slot)
@@ -350,6 +359,11 @@ class SiteTable:
             return None if code is None else slot
 
         return to_trampoline
+
+    def spare_slot(self, kind: int, instruction: bytes, address: int) -> int | None:
+        """A trampoline of its own for an instruction at an address; None: there is none."""
+        spare = self._hooks.spare
+        return None if spare is None else spare.slot(kind, instruction, address)
 
     def _slot_maker(self, kind: int, instruction: bytes, *, is_call: bool) -> Callable[[int, int], bytes | None] | None:
         """A function that makes a trampoline for an instruction that is emulated: it takes the address of the
@@ -382,7 +396,7 @@ class SiteTable:
             for row in rows
             for enabling in self._enablings(record, row)
         ]
-        return gated(self.arch, int(record["address"]), int(record["size"]), pairs, self.at_block)
+        return gated(self.arch, int(record["address"]), int(record["size"]), pairs, self._hooks.at_block)
 
     def _enablings(self, record: np.void, row: int) -> list[Enabling]:
         """What happens at a site for one of its probes: the probe's action, and the calls that providers planted."""
@@ -404,7 +418,7 @@ class SiteTable:
             for identifier, action in actions
         ]
         is_tail_call = probe["kind"] == ProbeKind.FBT_RETURN and record["flow"] != Flow.RETURN
-        return [self.returning(found, size)] if is_tail_call else found
+        return [self._hooks.returning(found, size)] if is_tail_call else found
 
     def pristine(self, address: int, content: bytes) -> bytes:
         """Bytes read at a link address, with the original ones at armed sites."""

@@ -21,7 +21,7 @@ class SpareTrampolines:
 
     def __init__(self, system: System, loaded: Loaded, end: int) -> None:
         """There are none yet. `end` is where they end if the image has no trampolines."""
-        self._arch, self._armed = system.arch, system.exceptions.armed
+        self._arch, self._armed = system.arch, system.arch.engine.armed
         self._aside = aside_trampoline(system.arch)
         step = _SLOTS * system.arch.slot_size
         self._room = MovedTrampolines(system, self._made, loaded, end, step)

@@ -68,8 +68,7 @@ def _dispatcher(arch: ArchFacts, called: dict[int, Enabling]) -> Enabling:
     def dispatch(firing: Firing) -> None:
         enabling = called.get(firing.regs[first] & _ID_MASK)
         if enabling is not None:
-            firing.enabling = enabling
-            enabling.action(firing)
+            firing.fire(enabling)
 
     return Enabling(0, dispatch, lambda _firing, _index: 0, 0)
 

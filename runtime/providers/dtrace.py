@@ -57,8 +57,7 @@ class DtraceProvider:
         """
         action = self._actions.get(identifier)
         if action is not None:
-            firing.enabling = Enabling(identifier, action, lambda _firing, index: arguments(index), 0)
-            action(firing)
+            firing.fire(Enabling(identifier, action, lambda _firing, index: arguments(index), 0))
 
     def match(self, pattern: ProbeName) -> list[int]:
         """The identifiers of those that `pattern` matches."""

@@ -98,12 +98,7 @@ class ProviderHost(Protocol):
 
 def fire(firing: Firing, enabling: Enabling) -> None:
     """Let one of the provider's own probes fire in place of the point. `firing` is what the point was called with."""
-    point = firing.enabling
-    firing.enabling = enabling
-    try:
-        enabling.action(firing)
-    finally:
-        firing.enabling = point
+    firing.fire_instead(enabling)
 
 
 class ImageHost:

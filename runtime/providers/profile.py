@@ -175,6 +175,4 @@ class ProfileProvider:
     def _fire(self, timer: _Timer) -> None:
         cpus = self._host.cpus()
         for cpu in cpus if timer.is_on_all else cpus[:1]:
-            firing = self._host.firing(cpu, timer_thread(cpu))
-            firing.enabling = timer.enabling
-            timer.enabling.action(firing)
+            self._host.firing(cpu, timer_thread(cpu)).fire(timer.enabling)

@@ -39,14 +39,10 @@ class Readout:
     exit_code: ClassVar = 0
     answer: ClassVar = ""
 
-    def on_turn(self, callback: Callable[[], None]) -> None:
-        """Let `callback` be called now and then."""
-        self.readings.on_turn(callback)
-
-    def go(self, limits: Limits, console: Callable[[bytes], None]) -> End:
+    def go(self, limits: Limits, console: Callable[[bytes], None], after_turn: Callable[[], None]) -> End:
         """Let probes fire for what was found; live, until something ends it. Raises MachineError: memory cannot be read
         any more."""
-        return self.readings.run(limits)
+        return self.readings.run(limits, after_turn)
 
     def ending(self, outcome: Outcome) -> Ending:
         """Of the guest there is nothing to tell: it may go on."""

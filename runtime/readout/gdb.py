@@ -67,7 +67,7 @@ class _HaltedGuest:
         limit = int(size, 16) if re.fullmatch(r"[0-9a-fA-F]{1,8}", size) else _SMALLEST
         self._most = max(8, (min(limit, LONGEST) - 8) // 2)  # bytes of memory for each reply
         if "QStartNoAckMode+" in offered and packets.ask("QStartNoAckMode") == "OK":
-            packets.has_acknowledgements = False
+            packets.stop_acknowledging()
         reason = packets.ask("?")
         if reason[:1] not in ("S", "T"):
             raise StubError(f"{name}: its guest is not halted, and cannot be read ({_shown(reason) or 'no answer'})")

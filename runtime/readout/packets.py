@@ -48,7 +48,11 @@ class Packets:
         self._start = time.monotonic()
         self._end = min(self._start + patience.exchange, patience.end)
         self._deadline = self._end
-        self.has_acknowledgements = True
+        self._has_acknowledgements = True
+
+    def stop_acknowledging(self) -> None:
+        """The stub sends no acknowledgements from now on, and wants none."""
+        self._has_acknowledgements = False
 
     def earn(self, size: int) -> None:
         """Allow more time for the exchange: `size` bytes of memory have come."""
@@ -73,7 +77,7 @@ class Packets:
         self._begin()
         for _ in range(_TRIES):
             text, check = self._packet()
-            if not self.has_acknowledgements:
+            if not self._has_acknowledgements:
                 return self._expanded(text)
             if check == sum(text) & 0xFF:
                 self._put(b"+")
@@ -85,7 +89,7 @@ class Packets:
         self._begin()
         for _ in range(_TRIES):
             self._put(_framed(request))
-            if not self.has_acknowledgements or self._is_acknowledged():
+            if not self._has_acknowledgements or self._is_acknowledged():
                 return
         raise StubError(f"{self._name}: refused a request {_TRIES} times ({request[:40]})")
 

@@ -33,20 +33,18 @@ class Readings:
         self._placement, self._probes, self._host = placement, probes, host
         self._next = 0
         self._first: Found | None = None
-        self._turn: Callable[[], None] = _nothing
+        self._after: Callable[[], None] = _nothing  # called after each reading, while they run
 
     def begin(self) -> None:
         """The first reading, before BEGIN fires: errors come first. Raises MachineError."""
         if self._first is None:
             self._first = self._read(is_last=self._interval is None)
 
-    def on_turn(self, callback: Callable[[], None]) -> None:
-        """Call `callback` between readings."""
-        self._turn = self._host.machine.after_turn = callback
-
-    def run(self, limits: Limits) -> End:
-        """Fire for the first reading, and live for more until something ends it."""
+    def run(self, limits: Limits, after: Callable[[], None]) -> End:
+        """Fire for the first reading, and live for more until something ends it. `after` is called after each, and
+        between them."""
         assert self._first is not None, "begin() comes first"
+        self._after = after
         self._fire(self._first)
         machine = self._host.machine
         if self._interval is None:
@@ -55,7 +53,7 @@ class Readings:
         self._host.attach(self)
         try:
             left = limits.wall_timeout if math.isinf(self._end) else max(0, int((self._end - time.monotonic()) * 1e9))
-            end = machine.run(limits.timeout, left)
+            end = machine.run(after, limits.timeout, left)
             if end in PAUSES:
                 self._fire(self._read(is_last=True))
         except MachineError:
@@ -80,7 +78,7 @@ class Readings:
 
     def _fire(self, found: Found) -> None:
         self._probes.fire(found)
-        self._turn()
+        self._after()
 
 
 def _nothing() -> None:

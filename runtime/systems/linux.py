@@ -76,7 +76,7 @@ class LinuxProfile:
         stacks = self._guest.threads.ranges(changed)
         if stacks is None:
             return None
-        self._threads.changed = changed
+        self._threads.on_change(changed)
         of, (identity, *_) = stacks.of, (*self._current_at.registers, *self._current_at.per_cpu_bases)
         return ThreadRanges(lambda firing: self._range(firing, identity, of(firing)), identity)
 

@@ -48,7 +48,11 @@ class LinuxThreads:
         self._limit = _FEWEST
         self._own: int | None = None  # offset of the number
         self._forget: Callable[[int], None] = lambda _key: None
-        self.changed: Callable[[], None] = lambda: None  # called when tasks were forgotten
+        self._on_change: list[Callable[[], None]] = []
+
+    def on_change(self, call: Callable[[], None]) -> None:
+        """Call this when tasks were forgotten."""
+        self._on_change.append(call)
 
     def begin(self, forget: Callable[[int], None]) -> None:
         """A program uses self->. `forget` frees what belongs to a key."""
@@ -85,7 +89,8 @@ class LinuxThreads:
         """Forget the tasks that are dead."""
         for task in [task for task in self._keys if self._is_dead(*task)]:
             self._forget(self._keys.pop(task)[0])
-        self.changed()
+        for call in self._on_change:
+            call()
         self._limit = max(_FEWEST, 2 * len(self._keys))
 
     def _is_dead(self, task: int, number: int) -> bool:

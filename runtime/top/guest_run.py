@@ -61,6 +61,10 @@ class GuestRun:
             self._interludes.start()
         self._thread.start()
 
+    def leave(self) -> None:
+        """Nobody wants to see more: it will be ended."""
+        self.is_left = True
+
     def stop(self) -> None:
         """End it, if it runs, and wait until all that comes at the end is printed."""
         self.door.end()

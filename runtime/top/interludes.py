@@ -2,7 +2,7 @@
 
 A turn is as many instructions, and so takes as long as what probes do in it: seconds, if Python runs at each hit. Turns
 must end where they end without a screen. So the engine alone stops, between two blocks of code, and goes on in the same
-turn (`System.is_interlude`).
+turn (`System.attach_interlude`).
 """
 
 import threading
@@ -20,12 +20,11 @@ class Interludes:
     def __init__(self, system: System, look: Callable[[], None]) -> None:
         """`look` is called in the guest's thread."""
         self._system, self._look = system, look
-        self._before_run, self._is_interlude = system.before_run, system.is_interlude
         self._lock = threading.Lock()
         self._is_running = self._is_asked = False
         self._is_over = threading.Event()
         self._thread = threading.Thread(target=self._ask, name="screen", daemon=True)
-        system.before_run, system.is_interlude = self._begin, self._end
+        system.attach_interlude(self)
 
     def start(self) -> None:
         """Begin to ask."""
@@ -44,16 +43,16 @@ class Interludes:
                     self._is_asked = True
                     self._system.engine.stop()
 
-    def _begin(self) -> None:
+    def begin(self) -> None:
+        """See `Interlude`: look, if that was asked for."""
         if self._is_asked:
             self._is_asked = False
             self._look()
-        self._before_run()
         with self._lock:
             self._is_running = True
 
-    def _end(self) -> bool:
-        """After each run: whether it ended for a look."""
+    def ended(self) -> bool:
+        """See `Interlude`: whether there is to be a look."""
         with self._lock:
             self._is_running = False
-        return self._is_interlude() or self._is_asked
+        return self._is_asked

@@ -259,7 +259,7 @@ class TopScreen(App[None]):
 
     def action_leave(self) -> None:
         """End the run and leave: who wants that knows that it is interrupted."""
-        self._run.is_left = True
+        self._run.leave()
         self.action_interrupt()
 
     def action_interrupt(self) -> None:

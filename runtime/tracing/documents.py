@@ -94,5 +94,5 @@ def _perfetto(tracer: Tracer, output: BinaryIO) -> Document:
     document = PerfettoDocument(output, tracer.clauses, tracer.totals, values, tracer.tasks)
     if not tracer.options.is_set("aggrate"):
         tracer.options.set("aggrate", _SAMPLED)
-    tracer.on_snapshot = lambda now, _added: document.sample(now)
+    tracer.on_snapshot(lambda now, _added: document.sample(now))
     return document

@@ -123,7 +123,6 @@ class KeptCalls:
 
     def _made(self, origin: Origin, guest: Guest) -> _Machine:
         guest.surroundings.arm()
-        guest.on_turn(lambda: None)  # what else looks between turns may end a call: the kernel has panicked
         return _Machine(origin, guest, KeptMachine(guest.system))
 
     def _keep(self, machine: _Machine) -> None:

@@ -11,15 +11,14 @@ from kinst.runtime.tracing.tracer import Tracer
 def look_often(tracer: Tracer, look: Callable[[int, Sequence[Contents]], None]) -> None:
     """Call `look` with the time (ns) and what was added since, whenever the aggregations are looked at: several hundred
     times in a run of any length, or as -x aggrate says. With aggsize, what finds room depends on that: it stays."""
-    before, options, start = tracer.on_snapshot, tracer.options, tracer.now()
+    options, start = tracer.options, tracer.now()
     is_free = not options.is_set("aggrate") and not options.is_set("aggsize")
     if is_free:
         options.set("aggrate", f"{SOONEST}ns")
 
     def sample(now: int, added: Sequence[Contents]) -> None:
-        before(now, added)
         look(now, added)
         if is_free and now - start > MOST * options.number("aggrate"):
             options.set("aggrate", f"{2 * options.number('aggrate')}ns")
 
-    tracer.on_snapshot = sample
+    tracer.on_snapshot(sample)

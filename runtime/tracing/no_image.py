@@ -3,8 +3,6 @@
 from collections.abc import Callable, Sequence
 
 from kinst.runtime.clauses.guest.guest_memory import no_guest
-from kinst.runtime.clauses.guest.no_guest import NoStacks, NoSymbols, NoUserSymbols
-from kinst.runtime.clauses.profiles import BareProfile
 from kinst.runtime.clauses.scratch import Scratch
 from kinst.runtime.dlang.builtins import FREEBSD
 from kinst.runtime.machine.configuration import ClockKind, End
@@ -63,23 +61,11 @@ class Idle:
             dtrace=dtrace,
             scratch=scratch,
             memory=no_guest(scratch),
-            stacks=NoStacks(),
-            user_stacks=NoStacks(),
-            symbols=NoSymbols(),
-            user_symbols=NoUserSymbols(),
-            locate=lambda link, _site: link,
-            profile=BareProfile(""),
-            arm=lambda: None,
-            fold=lambda: None,
         )
 
-    def on_turn(self, callback: Callable[[], None]) -> None:
-        """Let `callback` be called now and then."""
-        self._machine.after_turn = callback
-
-    def go(self, limits: Limits, console: Callable[[bytes], None]) -> End:
+    def go(self, limits: Limits, console: Callable[[bytes], None], after_turn: Callable[[], None]) -> End:
         """Wait for timers until something ends the run."""
-        return self._machine.run(limits.timeout, limits.wall_timeout)
+        return self._machine.run(after_turn, limits.timeout, limits.wall_timeout)
 
     def ending(self, outcome: Outcome) -> Ending:
         """The ending of a run without a guest."""

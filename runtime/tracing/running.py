@@ -52,12 +52,17 @@ class Traced(Protocol):
         """What can be typed at; None: nothing."""
         ...
 
-    def on_turn(self, callback: Callable[[], None]) -> None:
-        """Let `callback` be called now and then, between two instructions."""
-        ...
+    def go(self, limits: Limits, console: Callable[[bytes], None], after_turn: Callable[[], None]) -> End:
+        """Start or continue, until something ends it.
 
-    def go(self, limits: Limits, console: Callable[[bytes], None]) -> End:
-        """Start or continue, until something ends it. Raises MachineError if the guest stopped for good."""
+        Args:
+            limits: of the run.
+            console: called with what the guest prints.
+            after_turn: called now and then, between two instructions.
+
+        Raises:
+            MachineError: the guest stopped for good.
+        """
         ...
 
     def ending(self, outcome: Outcome) -> Ending:
@@ -78,8 +83,7 @@ class Running:
         self._until: Expression | None = None  # of the last stretch
         self.ending: Ending | None = None
         traced.surroundings.arm()
-        traced.on_turn(lambda: tracer.after_turn(output))
-        tracer.is_live = is_live
+        self._console = tracer.live_console if is_live else tracer.console
         if traced.has_guest and (clock is ClockKind.HOST or is_live):
             traced.surroundings.host.attach(DrainTimer(tracer, output))
 
@@ -109,7 +113,9 @@ class Running:
         if not self._is_begun:
             self._is_begun = True
             self._tracer.begin(self._output)
-        return self._traced.go(limits, self._tracer.console) if self._tracer.state.is_tracing else End.EXIT
+        if not self._tracer.state.is_tracing:
+            return End.EXIT
+        return self._traced.go(limits, self._console, lambda: self._tracer.after_turn(self._output))
 
     def finish(self, end: End) -> Ending:
         """Fire END, if it has not fired, and write all that is left. `end` is why the machine stopped."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from kinst.runtime.machine.calling.call import Call, FunctionCall, call_of, find_function
 from kinst.runtime.machine.calling.kept_machine import KeptMachine
 from kinst.runtime.machine.configuration import End
+from kinst.runtime.machine.hooks import MachineHooks
 from kinst.runtime.tracing.tracing import Tracing
 from kinst.targets.errors import MachineError
 
@@ -62,7 +63,7 @@ class Sweep:
     def _called(self, call: Call, timeout: int) -> Called:
         made = FunctionCall(self._system, self._loaded, call, self._address)
         try:
-            end = self._system.run(timeout)
+            end = self._system.run(timeout, hooks=MachineHooks(event=made.handle))
         except MachineError as error:
             return Called(None, None, str(error).removeprefix(f"{call.text}: "))
         return Called(made.result if end is End.RETURNED else None, end)

@@ -5,7 +5,6 @@ Implements `kinst.runtime.clauses.environment.Environment`.
 
 import copy
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, MutableSequence, Sequence
 from typing import Any, Final, Protocol
 
@@ -29,7 +28,7 @@ from kinst.runtime.clauses.hits_seen import HitsSeen
 from kinst.runtime.clauses.speculations import Speculations
 from kinst.runtime.clauses.state import State
 from kinst.runtime.clauses.tasks_seen import TasksSeen
-from kinst.runtime.consumer.messages import Drop, DropKind
+from kinst.runtime.consumer.messages import Drop
 from kinst.runtime.consumer.totals import Totals
 from kinst.runtime.dlang.options import Options
 from kinst.runtime.dlang.program import Aggregate, ChangeAggregation, Clause, Commit, Printa, Program, Speculate
@@ -43,19 +42,19 @@ from kinst.runtime.providers.provider import Action, Identifiers, Probe
 from kinst.runtime.tracing.enablings import Enabled, Enablings
 from kinst.runtime.tracing.hits import Hit, PythonAction, enclosed
 from kinst.runtime.tracing.host.contract import blank_firing
+from kinst.runtime.tracing.host.destructive import DestructiveActions
 from kinst.runtime.tracing.host.ending import Ending
 from kinst.runtime.tracing.host.schedule import Schedule
 from kinst.runtime.tracing.host.surroundings import Surroundings
+from kinst.runtime.tracing.losses import Losses
 from kinst.runtime.tracing.programs.matching import Matching
 from kinst.runtime.tracing.repeated_errors import RepeatedErrors
 from kinst.runtime.trap.delivery import Delivery, Way
-from kinst.runtime.trap.faults import Fault, FaultKind
+from kinst.runtime.trap.faults import Fault
 from kinst.runtime.trap.trap import Enabling, Firing
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.errors import KinstError
 
-_CHILL_INTERVAL: Final = 1_000_000_000  # ns
-_MOST_CHILLED: Final = 500_000_000  # ns within an interval
 _LARGEST: Final = 1 << 36  # the most bytes of a buffer under bufresize=manual, which does not allow a smaller one
 _VIRTUAL_EPOCH: Final = 946_684_800 * 10**9  # 2000-01-01, at which the wall clock of a machine with virtual time starts
 
@@ -107,7 +106,7 @@ class Tracer:
         self._providers = surroundings.providers
         self._output: Output | None = None  # from when BEGIN fires
         self._arm, self._fold = surroundings.arm, surroundings.fold
-        self._admit, self._take_drops = surroundings.admit, surroundings.take_drops
+        self._admit = surroundings.admit
         self._replays = None if surroundings.timestamp is not None else surroundings.replays
         self._counts = True  # whether hits that were only counted mean something: not after exit()
         self._dtrace = surroundings.dtrace
@@ -128,20 +127,17 @@ class Tracer:
         is_each_noted = self.tasks is not None or self.hits is not None
         self._deliveries = ClauseDeliveries(options, self._replays, is_each_noted=is_each_noted)
         self._became: list[Delivery] = []  # of each clause
-        self.on_snapshot: Callable[[int, Sequence[Contents]], None] = lambda _now, _added: None  # see `_snapshot`
+        self._on_snapshot: list[Callable[[int, Sequence[Contents]], None]] = []
         self.options = options
         self.option: Callable[[str], int] = options.number
         self.clauses: list[Clause] = []
         self.exit_status: int | None = None
-        self.is_live = False  # whether somebody follows the guest's console and types
-        self._notices: list[str] = []  # those not reported yet
-        self._noticed: set[tuple[str, int]] = set()
         self._said: set[str] = set()  # why variables are not known
         self._is_in_error = False
         self._repeated = RepeatedErrors(self.clauses)
         self._warn = warn
         self._errors_in_error = 0  # faults of ERROR's own clauses
-        self._chilled: dict[int, tuple[int, int]] = {}  # CPU -> since when, and for how long since then
+        self._destructive = DestructiveActions(self._host, self.probe, self.symbols)
         size = options.number("bufsize") & -WORD if options.is_set("bufsize") else None
         self.buffers = Buffers(size, options.text("bufpolicy"), self._full)
         self.speculations = Speculations(options.number("nspec"), options.number("specsize"), self.buffers)
@@ -154,7 +150,9 @@ class Tracer:
         self._prompt: tuple[type, ...] = ()
         self._enablings = Enablings([], Combining(None, None, None, None))
         self._schedule = Schedule(options)
-        self._told: dict[DropKind, int] = dict.fromkeys(DropKind, 0)  # drops that were reported
+        self._lost = Losses(
+            self.buffers, self.store, self.totals, self.speculations, self.state.variables, surroundings.take_drops
+        )
 
     def _virtual_wall(self) -> int:
         return _VIRTUAL_EPOCH + self.now()
@@ -272,7 +270,7 @@ class Tracer:
         if buffers.size < WORD:
             raise KinstError("could not enable tracing: Cannot allocate memory")
         if options.text("bufpolicy") == "fill":
-            buffers.held_back = sum(clause.record_size + WORD for clause in ending if clause.record_size)
+            buffers.hold_back(sum(clause.record_size + WORD for clause in ending if clause.record_size))
             if buffers.held_back > buffers.size:
                 raise KinstError("could not enable tracing: END enablings exceed size of principal buffer")
 
@@ -290,11 +288,12 @@ class Tracer:
     def exit(self, status: int) -> None:
         """exit(status): tracing is over except for END."""
         self._fold()
-        self._counts = self._later.is_tracing = False
+        self._counts = False
+        self._later.stop()
         if self.hits is not None:
             self.hits.stop()
         self.exit_status = status
-        self.state.is_tracing = False
+        self.state.stop()
         self._host.finish(End.EXIT)
 
     def asked(self, name: str) -> None:
@@ -324,8 +323,7 @@ class Tracer:
         epid = self.epid(clause, probe)
         self.buffers.append_error(ErrorRecord(firing.cpu, probe, epid, action, fault))
         arguments = (0, epid, action, -1, int(fault.kind), fault.value)
-        own = blank_firing(firing.frame, firing.cpu, firing.thread)
-        own.site = firing.site
+        own = blank_firing(firing.frame, firing.cpu, firing.thread, site=firing.site)
         self._is_in_error = True
         try:
             self._dtrace.fire(ERROR, own, lambda index: arguments[index] if index < len(arguments) else 0)
@@ -333,44 +331,23 @@ class Tracer:
             self._is_in_error = False
 
     def destructive(self, firing: Firing, kind: str, argument: int) -> None:
-        """stop and raise have no process to act on; breakpoint and panic end the run; chill lets time pass."""
-        match kind:
-            case "chill":
-                self._chill(firing.cpu, argument)
-            case "breakpoint" | "panic":
-                self._notice(firing, f"{kind}()", "the run ends")
-                self._host.finish(End.PANIC if kind == "panic" else End.BREAKPOINT)
-            case "raise":
-                self._notice(firing, f"raise({argument})", "ignored: no processes of the guest are known")
-            case _:
-                self._notice(firing, f"{kind}()", "ignored: no processes of the guest are known")
-
-    def _notice(self, firing: Firing, action: str, what: str) -> None:
-        """Note it, once for each action and probe."""
-        probe = firing.enabling.probe
-        if (action, probe) not in self._noticed:
-            self._noticed.add((action, probe))
-            place = f" at {firing.site:#x} ({self.symbols.describe(firing.site, 'stack')})" if firing.site else ""
-            self._notices.append(f"{action} by {self.probe(probe)} on CPU {firing.cpu}{place}: {what}")
-
-    def _chill(self, cpu: int, duration: int) -> None:
-        """Let time pass: at most half of each second, as in the kernel."""
-        now = self._host.now()
-        since, chilled = self._chilled.get(cpu, (now, 0))
-        if now - since > _CHILL_INTERVAL:
-            since, chilled = now, 0
-        if duration < 0 or chilled + duration > _MOST_CHILLED:
-            raise Fault(FaultKind.ILLOP)
-        self._host.spend(duration)
-        self._chilled[cpu] = since, chilled + duration
+        """See `Environment`."""
+        self._destructive.perform(firing, kind, argument)
 
     def console(self, data: bytes) -> None:
         """Add what the guest printed, between the records of what happened before and after."""
         self.buffers.append_console(data)
-        if self.is_live:
-            self._schedule.echo(self._host.now())
         if self._schedule.is_much_printed(len(data)) and self._output is not None and self.due is not None:
             self._switch(self._output, self._host.now())
+
+    def live_console(self, data: bytes) -> None:
+        """As `console`, where somebody follows the guest's console and types: it is to be seen soon."""
+        self._schedule.echo(self._host.now())
+        self.console(data)
+
+    def on_snapshot(self, look: Callable[[int, Sequence[Contents]], None]) -> None:
+        """Call `look` with the time (ns) and what was added since, whenever the aggregations are looked at."""
+        self._on_snapshot.append(look)
 
     # -- the run ------------------------------------------------------------------------------------------------------
 
@@ -384,9 +361,10 @@ class Tracer:
         """Fire END, print what is left."""
         if self.exit_status is not None:
             self._host.spend(self._schedule.until_status(self._host.now()))
-        self.state.is_tracing = self.buffers.is_ending = True
+        self.state.go_on()
+        self.buffers.end()
         self._dtrace.fire(END, self._host.firing(0, TRACER_THREAD))
-        self.state.is_tracing = False
+        self.state.stop()
         self._drain(output, is_last=True)
         output.finish(ending.value())
         output.flush()
@@ -445,14 +423,15 @@ class Tracer:
         self._consume(output, now, is_last=is_last)
 
     def _snapshot(self, now: int) -> None:
-        """Let the aggregations be what they are at `now` (ns). What was added is told to whom it interests."""
+        """Let the aggregations be what they are at `now` (ns)."""
         self._schedule.taken(now)
         self._fold()
         added = self.store.take()
         self.totals.absorb(added)
         if self.hits is not None:
             self.hits.asked()
-        self.on_snapshot(now, added)
+        for look in self._on_snapshot:
+            look(now, added)
 
     def _consume(self, output: Output, now: int, *, is_last: bool = False) -> None:
         if self._replays is not None:
@@ -461,32 +440,13 @@ class Tracer:
         output.consume(self.buffers.take())
         self._schedule.keep_rates()
         if self._schedule.is_status_due(now) or is_last:
-            output.drops(self._lost())
+            output.drops(self._lost.take(self._errors_in_error))
         self._tell(output)
         if not is_last:
             output.flush()
 
     def _tell(self, output: Output) -> None:
-        output.notices(self._notices)
-        self._notices.clear()
-
-    def _lost(self) -> list[Drop]:
-        """What was lost since the last report, in dtrace's order."""
-        records = Counter(self.buffers.take_drops()) + Counter(self._take_drops())
-        lost = [Drop(DropKind.PRINCIPAL, count, cpu) for cpu, count in sorted(records.items())]
-        aggregations = Counter(self.store.take_drops()) + Counter(self.totals.take_drops())
-        lost += [Drop(DropKind.AGGREGATION, count, cpu) for cpu, count in sorted(aggregations.items())]
-        speculations = self.speculations
-        totals = {
-            DropKind.DYNAMIC: sum(self.state.variables.drops.values()),
-            DropKind.SPECULATION: speculations.drops,
-            DropKind.SPECULATION_BUSY: speculations.busy,
-            DropKind.SPECULATION_UNAVAILABLE: speculations.unavailable,
-            DropKind.DOUBLE_ERROR: self._errors_in_error,
-        }
-        lost += [Drop(kind, count - self._told[kind]) for kind, count in totals.items() if count > self._told[kind]]
-        self._told.update(totals)
-        return lost
+        output.notices(self._destructive.take_notices())
 
 
 _ON_AGGREGATIONS: Final = (Printa, ChangeAggregation)

@@ -38,18 +38,44 @@ class Firing:
 
     __slots__ = ("cpu", "enabling", "frame", "returned", "site", "thread")
 
-    def __init__(self, frame: TrapFrame, enabling: "Enabling") -> None:
-        self.cpu = 0
+    def __init__(self, frame: TrapFrame, enabling: "Enabling", *, cpu: int = 0, thread: int = 0, site: int = 0) -> None:
+        self.cpu = cpu
         self.enabling = enabling
         self.frame = frame
         self.returned = 0  # where the CPU is, if the function at `site` left by a tail call and has returned; else 0
-        self.site = 0  # address of the instruction
-        self.thread = 0  # below 0: a thread of the tracer itself; else the CPU, in place of the guest's thread
+        self.site = site  # address of the instruction
+        self.thread = thread  # below 0: a thread of the tracer itself; else the CPU, in place of the guest's thread
 
     @property
     def regs(self) -> Sequence[int]:
         """The trap frame in the order of `ArchFacts.registers`."""
         return self.frame.regs
+
+    def fire(self, enabling: "Enabling") -> None:
+        """Let a probe fire."""
+        self.enabling = enabling
+        enabling.action(self)
+
+    def fire_instead(self, enabling: "Enabling", action: "Callable[[Firing], None] | None" = None) -> None:
+        """Let another probe fire from within an action; `action`, if it is not the probe's own."""
+        outer, self.enabling = self.enabling, enabling
+        try:
+            (action or enabling.action)(self)
+        finally:
+            self.enabling = outer
+
+    def be(self, cpu: int, enabling: "Enabling") -> None:
+        """Be of this CPU and probe from now on."""
+        self.cpu, self.enabling = cpu, enabling
+
+    def move(self, site: int, returned: int = 0) -> None:
+        """Be at another place from now on."""
+        self.site, self.returned = site, returned
+
+    def exchange_frame(self, frame: TrapFrame) -> TrapFrame:
+        """Show another CPU's registers and memory; returns what was shown before."""
+        outer, self.frame = self.frame, frame
+        return outer
 
     def argument(self, index: int) -> int:
         """arg0, arg1, ... as the probe's provider defines them; 0 if it defines none."""
@@ -136,19 +162,32 @@ class SiteCounter(Protocol):
 class TrapPath:
     """The armed sites, and what happens at them."""
 
-    def __init__(self, arch: ArchFacts, port: Port, breakpoint_number: int, breakpoint_bias: int) -> None:
+    def __init__(
+        self, arch: ArchFacts, port: Port, count: Callable[["TrapPath"], SiteCounter | None] = lambda _trap: None
+    ) -> None:
+        """No site is armed. `count` gives what handles hits in place of the path that it is called with, if anything
+        does."""
         self._arch = arch
         self._port = port
-        self._number = breakpoint_number
-        self._bias = breakpoint_bias
+        self._number = arch.engine.breakpoint_number
+        self._bias = arch.engine.breakpoint_bias
         self._write_pc = port.writer((arch.pc,))
         self.hits: dict[int, Hit] = {}
         self.fired: list[tuple[int, int, int]] = []  # the running CPU's: (slot, site, next instruction)
         self._handlers: list[Invop] = []  # newest last
-        self.trampolines = range(0)
+        self.trampolines = range(0)  # the addresses of all of them
         self._slots: dict[int, tuple[int, int]] = {}  # amd64: slot -> (site, next instruction)
-        self.counted: SiteCounter | None = None  # where the engine can count
         self.firing = Firing(port.frame, Enabling(0, lambda _firing: None, lambda _firing, _index: 0, 0))
+        self.counted = count(self)  # where the engine can count
+
+    def run_as(self, cpu: int, fired: list[tuple[int, int, int]], thread: int | None = None) -> None:
+        """Another CPU runs, in these FIRED states; `thread`, if it is not the CPU that stands for it."""
+        self.fired = fired
+        self.firing.cpu, self.firing.thread = cpu, cpu if thread is None else thread
+
+    def reach_trampolines(self, addresses: range) -> None:
+        """Trampolines are at these addresses: those that there were, and more."""
+        self.trampolines = addresses
 
     # -- arming -------------------------------------------------------------------------------------------------------
 

@@ -69,7 +69,8 @@ class Contexts:
 
     def ranges(self, changed: Callable[[], None]) -> ThreadRanges | None:
         """See `kinst.runtime.clauses.environment.GuestProfile`."""
-        self._changed = self._regions.changed = changed
+        self._changed = changed
+        self._regions.on_change(changed)
         return ThreadRanges(self._range)
 
     def _range(self, firing: Firing) -> ThreadRange | None:

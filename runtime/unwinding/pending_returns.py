@@ -29,7 +29,14 @@ _MOST: Final = 1 << 16  # frames, and functions that wait for one; beyond that, 
 class Marks(Protocol):
     """Addresses at which blocks of code are checked. `kinst.runtime.engine.native_hooks.BlockMarks` implements it."""
 
-    looks_at_next: bool
+    @property
+    def looks_at_next(self) -> bool:
+        """Whether the next block is checked in any case."""
+        ...
+
+    def look_at_next(self, *, is_wanted: bool) -> None:
+        """Check the next block in any case, or do not. It is only possible while there is a mark."""
+        ...
 
     def mark(self, address: int) -> None:
         """Mark an address. Marks are counted."""
@@ -57,16 +64,30 @@ class _Waiting(NamedTuple):
 class PendingReturns:
     """The pending returns of all stacks."""
 
-    def __init__(self, arch: ArchFacts, firing: Firing, read: Callable[[], int], returns: ReturnAddresses) -> None:
-        """`firing` is what probes see. `read` fills its registers between two instructions. `marks` must be set before
-        the guest runs."""
+    def __init__(
+        self,
+        arch: ArchFacts,
+        firing: Firing,
+        read: Callable[[], int],
+        returns: ReturnAddresses,
+        watch: Callable[[Callable[[int, int], None]], Marks],
+    ) -> None:
+        """Nothing is waited for.
+
+        Args:
+            arch: the machine.
+            firing: what probes see.
+            read: fills its registers between two instructions.
+            returns: knows where functions return to.
+            watch: has what it gets called with each block at the marks that it returns.
+        """
         self._firing = firing
         self._read = read
         self._returns = returns
         self._stack_pointer = arch.stack_pointer
         self._waiting: dict[int, _Waiting] = {}  # by return address
         self._count = 0  # how many frames are waited for
-        self.marks: Marks
+        self._marks = watch(self.look)
 
     def sites(self) -> list[int]:
         """The addresses of the tail calls that have not returned, one for each call."""
@@ -88,25 +109,25 @@ class PendingReturns:
 
     def look(self, address: int, size: int) -> None:
         """Check a block of code that is about to run."""
-        marks = self.marks
+        marks = self._marks
         if marks.looks_at_next:
-            marks.looks_at_next = False
+            marks.look_at_next(is_wanted=False)
             self._forget_former()
         if address in self._waiting:
             self._arrive(address)
         if marks.has(address + size):
-            marks.looks_at_next = True
+            marks.look_at_next(is_wanted=True)
 
     def _arrive(self, address: int) -> None:
         firing = self._firing
         self._read()
         left = self._taken((address, firing.regs[self._stack_pointer]))
-        firing.returned = address
         try:
-            for firing.site, enablings in reversed(left):
+            for site, enablings in reversed(left):
+                firing.move(site, returned=address)
                 _fire(firing, enablings)
         finally:
-            firing.returned = 0
+            firing.move(firing.site)
 
     def _forget_former(self) -> None:
         """If a call has just been made, whatever waits for the same frame waits for one that is gone: forget it."""
@@ -123,7 +144,7 @@ class PendingReturns:
         if waiting is None:
             waiting = self._waiting[address] = _Waiting(self._returns.call_ends(address), {})
             for end in waiting.ends:
-                self.marks.mark(end)
+                self._marks.mark(end)
         others = waiting.frames.get(stack_pointer)
         if others is None:
             waiting.frames[stack_pointer] = [left]
@@ -146,7 +167,7 @@ class PendingReturns:
         if not waiting.frames:
             del self._waiting[address]
             for end in waiting.ends:
-                self.marks.unmark(end)
+                self._marks.unmark(end)
         return left
 
     def _give_up(self) -> None:
@@ -157,8 +178,7 @@ class PendingReturns:
 
 def _fire(firing: Firing, enablings: Sequence[Enabling]) -> None:
     for enabling in enablings:
-        firing.enabling = enabling
-        enabling.action(firing)
+        firing.fire(enabling)
 
 
 def _without_value(enabling: Enabling, why: str) -> Callable[[Firing, int], int]:

@@ -52,11 +52,15 @@ class StackRegions:
     def __init__(self, is_mapped: Callable[[int], bool], size: int | None) -> None:
         """`is_mapped` says whether the running CPU can read at an address. `size` is the result of `stack_size`."""
         self._is_mapped = is_mapped
-        self.changed: Callable[[], None] = lambda: None  # called when the answers for some addresses change
+        self._on_change: list[Callable[[], None]] = []
         self._size = size
         self._pages: dict[int, int | None] = {}  # number of a page -> the stack that it is part of; None: frames decide
         self._learned = _Intervals()
         self.known: dict[int, int] = {}  # some of the pointers that were asked for, and what is still the answer
+
+    def on_change(self, call: Callable[[], None]) -> None:
+        """Call this when the answers for some addresses change."""
+        self._on_change.append(call)
 
     @property
     def description(self) -> str:
@@ -78,7 +82,8 @@ class StackRegions:
             found, is_renamed = self._learned.add(sp, top())
             if is_renamed:
                 self.known.clear()
-                self.changed()
+                for call in self._on_change:
+                    call()
         if len(self.known) >= _MOST_KNOWN:
             self.known.clear()
         self.known[sp] = found

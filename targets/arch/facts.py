@@ -27,6 +27,17 @@ class EngineFacts:
     cpu_model: str | None  # None: Unicorn's own choice will do
     page_size: int | None  # None: likewise
     interrupt_bias: int  # what Unicorn adds to the PC before it calls UC_HOOK_INTR, whatever the exception
+    # Instruction size -> the bytes that arm a site in memory: the breakpoint that Unicorn traps fastest. It may differ
+    # from what files have (`ArchFacts.breakpoints`).
+    armed: Mapping[int, bytes]
+    breakpoint_number: int  # UC_HOOK_INTR's number for it
+    breakpoint_bias: int  # the PC that the hook reads minus its address
+    # UC_HOOK_INTR's number for the breakpoint that files have, where another one arms sites in memory; None: it is the
+    # same, or Unicorn ends the run.
+    file_breakpoint: int | None
+    # Bits of the instruction that turns address translation on, and their values, where Unicorn goes on with what it
+    # knew without: `ExceptionModel.turn_on` does it. None: Unicorn does it right.
+    translation_switch: tuple[int, int] | None
     tells_invalidations: bool  # UC_HOOK_INSN reports what invalidates the TLB by address; else nobody needs to know
     # Registers that no general instruction names: arm64's by op0, op1, CRn, CRm and op2; amd64's model-specific ones by
     # their number.

@@ -282,6 +282,17 @@ RISCV64 = ArchFacts(
         cpu_model=None,
         page_size=None,
         interrupt_bias=4,
+        # A real ebreak ends Unicorn's run and takes 8.8 us a hit; illegal instructions come to UC_HOOK_INTR. All ones
+        # are illegal by definition (Unprivileged ISA 1.5), and c.ldsp with rd = x0 is reserved (16.3). All zeros are
+        # illegal as well, but at the start of a page they make Unicorn fetch from the page before. The guest's own
+        # illegal instructions are at other addresses.
+        armed={2: b"\x02\x60", 4: b"\xff\xff\xff\xff"},
+        breakpoint_number=2,
+        breakpoint_bias=4,  # also for instructions of two bytes
+        file_breakpoint=None,
+        # csrrw rd, satp, rs1. The mode takes effect at once (4.1.11), and kernels rely on a fault behind it. Unicorn
+        # 2.1.4 drops its translations only if the ASID changes as well; QEMU has done it always since 6.2.
+        translation_switch=(0xFFF0_707F, 0x1800_1073),
         tells_invalidations=False,
         system_registers={},
         hidden=("mip", "mhartid"),

@@ -46,10 +46,10 @@ class OurRun:
         if counted_by is not None:
             action = self.counting(counted_by)
         self.enable(surroundings, action or self._record)
-        self.system.board.start(self.system, trace.guest.loaded)
+        self.system.board.start(trace.guest.loaded)
         self.hits = 0  # that were only counted
         self._stop = workload.base + STOP
-        self.system.memory.write(self._stop, max(self.system.exceptions.armed.items())[1])
+        self.system.memory.write(self._stop, max(self.system.arch.engine.armed.items())[1])
         self.system.trap.hits[self._stop] = self._returned
 
     def enable(self, surroundings: Surroundings, action: Callable[[Firing], None]) -> None:

@@ -15,7 +15,7 @@ from typing import Any, Final, cast
 import numpy as np
 from hypothesis import strategies as st
 
-from kinst.runtime.machine.boards.registry import new_board
+from kinst.runtime.machine.boards.registry import board_of
 from kinst.runtime.machine.bus import Bus, PortBus
 from kinst.runtime.machine.configuration import End
 from kinst.runtime.machine.device import Device, Timed
@@ -115,10 +115,10 @@ class Traffic:
         self.bus, self.ports = Bus(), PortBus()
         held = SimpleNamespace(hold=lambda _refuses: None)  # nothing is executed, so that no page need be held
         self.space: Any = SimpleNamespace(held=held)
-        self.board = new_board(self.name)
+        self.board = board_of(self.name)(cast("Machine", self))
         start = self.facts.ram_base + (0x20_0000 if self.facts.arch != "amd64" else 0x10_0000)
         image: Any = SimpleNamespace(data=np.zeros(0, np.uint8), segments=())
-        self.board.start(cast("Machine", self), Loaded(image, 0, start, ((start, start, 0x1000),)))
+        self.board.start(Loaded(image, 0, start, ((start, start, 0x1000),)))
 
     def attach(self, device: Device, address: int) -> None:
         self.bus.attach(device, address)

@@ -103,7 +103,7 @@ def _disarm(memory: NDArray[np.uint8], base: int, patched: Run, distance: int) -
     """Put the original bytes where the breakpoints of sites are; elsewhere, no byte is forgiven."""
     table, loaded = patched.sites, patched.guest.loaded
     moved = distance - loaded.bias
-    for size, armed in patched.guest.system.exceptions.armed.items():
+    for size, armed in patched.guest.system.arch.engine.armed.items():
         rows = np.flatnonzero((table.manifest.sites["size"] == size) & table.is_armed)
         links = table.manifest.sites["address"][rows].tolist()
         places = [(loaded.physical(link) or 0) + moved - base for link in links]

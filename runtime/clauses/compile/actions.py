@@ -29,7 +29,7 @@ class Actions:
 
     def add(self, action: program.Action, number: int) -> None:
         """Add an action, with DTrace's number for it."""
-        self.expressions.action = number
+        self.expressions.begin_action(number)
         _EMITTERS[type(action)](self, action)
 
     def record(self, code: Code) -> None:
@@ -87,15 +87,16 @@ def _evaluate(actions: Actions, action: program.Evaluate) -> None:
 def _aggregate(actions: Actions, action: program.Aggregate) -> None:
     """An aggregation. To DTrace it is several actions: the aggregation's id, the keys, the increment, the function."""
     expressions = actions.expressions
-    expressions.action += 1
+    expressions.next_action()
     keys = _numbered(actions, action.keys)
-    expressions.action += len(keys) > 0
+    if keys:
+        expressions.next_action()
     cpu = expressions.local("cpu")
     updater = expressions.bind("update", expressions.state.aggregations.updater(action.aggregation))
     increment = "1"
     if action.increment is not None:
         increment = actions.kept(expressions.value(action.increment))
-        expressions.action += 1
+        expressions.next_action()
     value = "1" if action.value is None else expressions.value(action.value).text
     expressions.emit(f"{updater}({cpu}, ({''.join(key + ', ' for key in keys)}), {value}, {increment})")
 
@@ -104,7 +105,8 @@ def _numbered(actions: Actions, nodes: tuple[Expression, ...]) -> list[str]:
     """The texts of values each of which is one of DTrace's actions."""
     kept = []
     for index, node in enumerate(nodes):
-        actions.expressions.action += index > 0
+        if index:
+            actions.expressions.next_action()
         kept.append(actions.kept(actions.expressions.recorded(node)))
     return kept
 

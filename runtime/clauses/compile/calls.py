@@ -15,11 +15,11 @@ def call(generator: Generator, node: program.Call) -> Code:
     if node.function == "speculation":
         create = generator.bind("create_speculation", generator.state.speculations.create)
         return Code(f"{create}({generator.local('cpu')})", 0, (1 << 31) - 1)
-    generator.uses_scratch = True
+    generator.use_scratch()
     function = generator.bind(node.function, generator.state.subroutines[node.function])
     arguments = [generator.value(argument) for argument in node.arguments]
     if node.function == "strtok":
-        generator.state.remembers_firings = True
+        generator.state.remember_firings()
     depth = max((argument.depth for argument in arguments), default=0) + 1
     word = word_of(node.type)
     text = f"{function}({', '.join(argument.text for argument in arguments)})"

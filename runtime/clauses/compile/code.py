@@ -105,7 +105,9 @@ class Generator(Protocol):
     """What generators of expressions need from each other. `kinst.runtime.clauses.compile.expressions.Expressions`
     implements it."""
 
-    uses_scratch: bool  # the clause allocates scratch memory, which is emptied before it
+    def use_scratch(self) -> None:
+        """The clause allocates scratch memory, which is emptied before it."""
+        ...
 
     @property
     def state(self) -> State:

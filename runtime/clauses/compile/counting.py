@@ -5,7 +5,6 @@ these are the same tells it all, and the engine can count and record them by its
 the hits do is not written a second time: the clause is compiled again, with aggregations that add several hits at once.
 """
 
-import copy
 from collections.abc import Callable, Iterator, MutableSequence
 from typing import Final, NoReturn, Protocol
 
@@ -125,15 +124,14 @@ def compile_counting(clause: Clause, number: int, state: State, environment: Env
         thread: `Firing.thread` of whoever tells of the hits.
     """
     several = _Several(state.aggregations)  # type: ignore[arg-type]  # a Store
-    own = copy.copy(state)
-    own.aggregations, own.is_tracing = several, True
-    run = compile_clause(clause, number, own, environment)
+    run = compile_clause(clause, number, state.with_aggregations(several), environment)
     frame = TrapFrame([], _no_memory, _no_memory, _no_memory)
-    firing = Firing(frame, Enabling(0, run, lambda _firing, _index: 0, 0))
-    firing.thread = thread
+    firing = Firing(frame, Enabling(0, run, lambda _firing, _index: 0, 0), thread=thread)
 
     def count(enabling: Enabling, cpu: int, hits: int, regs: MutableSequence[int]) -> None:
-        several.hits, firing.cpu, firing.enabling, frame.regs = hits, cpu, enabling, regs
+        several.hits = hits
+        frame.show(regs)
+        firing.be(cpu, enabling)
         run(firing)
 
     return count

@@ -64,6 +64,18 @@ class Expressions:
 
     # -- statements ---------------------------------------------------------------------------------------------------
 
+    def begin_action(self, number: int) -> None:
+        """What follows is of this one of DTrace's actions."""
+        self.action = number
+
+    def next_action(self) -> None:
+        """What follows is of DTrace's next action."""
+        self.action += 1
+
+    def use_scratch(self) -> None:
+        """See `Generator`."""
+        self.uses_scratch = True
+
     def emit(self, line: str) -> None:
         """Add a statement to the current action."""
         self.lines.append((self.action, line))
@@ -223,7 +235,7 @@ def _convert(generator: Generator, node: program.Convert) -> Code:
     scalar = scalar_of(node.type)
     if is_string(node.operand.type) and scalar is not None:
         text = _characters(generator, node.operand)
-        generator.uses_scratch = True
+        generator.use_scratch()
         copy = generator.bind("copy_string", generator.state.scratch.copy)
         return fit(generator, Code(f"{copy}({text.text})", 0, UNSIGNED.high, text.depth + 1), scalar)
     code = generator.value(node.operand)

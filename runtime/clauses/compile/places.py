@@ -16,7 +16,7 @@ from kinst.runtime.clauses.compile.code import (
     scalar_of,
     word_of,
 )
-from kinst.runtime.clauses.variables import Cell, is_block
+from kinst.runtime.clauses.variables import is_block, set_cell
 from kinst.runtime.dlang import program
 from kinst.runtime.dlang.program import Scope, Variable
 from kinst.runtime.dlang.types.types import DType, bare
@@ -131,12 +131,6 @@ class _Block:
         return f"{self.copier}({value}, {self.address}, {self.size})"
 
     statement = store
-
-
-def set_cell(cell: Cell, value: Any) -> Any:
-    """Assign to a global variable, in an expression; the result is `value`."""
-    cell.value = value
-    return value
 
 
 def set_item(frame: list[Any], slot: int, value: Any) -> Any:

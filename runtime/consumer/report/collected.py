@@ -64,7 +64,7 @@ class Collected:
         self.printed: dict[int, list[list[Any]]] = {}  # by number of the aggregation: its rows when it was printed last
         self.prints: dict[int, int] = {}  # how often
         self._totals, self._values, self._describe = totals, values, describe
-        totals.on_printed = self._note_printed
+        totals.on_printed(self._note_printed)
 
     def consume(self, taken: Sequence[Record | ErrorRecord | bytes]) -> None:
         """Keep entries."""

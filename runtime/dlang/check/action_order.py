@@ -1,7 +1,21 @@
 """Which actions may follow which in a clause: the rules of speculation, commit and recording (dt_cc.c)."""
 
-from kinst.runtime.dlang.check.checking import ClauseState
+from dataclasses import dataclass
+
 from kinst.runtime.dlang.syntax.errors import DError, Span
+
+
+@dataclass(slots=True)
+class ClauseState:
+    """What the statements of one clause have done so far. The rules on speculation, commit and recording are about
+    order."""
+
+    has_recorded: bool = False
+    has_aggregated: bool = False
+    has_committed: bool = False
+    has_speculated: bool = False
+    has_exited: bool = False
+    destructive: str = ""  # the first function or action that changes more than what is recorded
 
 
 def note_recording(state: ClauseState, span: Span) -> None:

@@ -81,16 +81,14 @@ class Checker:
         """Read a library; the rest of it is left out from where it depends on a provider, module or library that does
         not exist, since not every machine has what libraries are about. Raises DError for all other errors."""
         state = self._session.program
-        state.is_library = True
         try:
-            self.declare(unit)
+            with state.in_library():
+                self.declare(unit)
         except DError as error:
             if error.tag != "D_PRAGMA_DEPEND":
                 raise
         else:
             state.libraries.add(name)
-        finally:
-            state.is_library = False
 
     def declare(self, unit: tree.Unit) -> None:
         """Read what is outside clauses. It takes effect as it is read; clauses are checked when all of it is known."""

@@ -1,26 +1,16 @@
 """What the parts of the checker share while a program is read; `kinst.runtime.dlang.check.checker` implements it."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from kinst.runtime.dlang.check.action_order import ClauseState
 from kinst.runtime.dlang.context import CheckContext, MatchedProbes
 from kinst.runtime.dlang.program import Aggregation, Expression
 from kinst.runtime.dlang.syntax import tree
 from kinst.runtime.dlang.syntax.errors import Span
 from kinst.runtime.dlang.types.types import DType
-
-
-@dataclass(slots=True)
-class ClauseState:
-    """What the statements of one clause have done so far. The rules on speculation, commit and recording are about
-    order."""
-
-    has_recorded: bool = False
-    has_aggregated: bool = False
-    has_committed: bool = False
-    has_speculated: bool = False
-    has_exited: bool = False
-    destructive: str = ""  # the first function or action that changes more than what is recorded
 
 
 @dataclass(slots=True)
@@ -33,6 +23,15 @@ class ProgramState:
     providers: dict[str, dict[str, tuple[DType, ...]]] = field(default_factory=dict)  # declared: arguments by probe
     libraries: set[str] = field(default_factory=set)  # those that were loaded, by file name
     is_library: bool = False  # whether a library is being checked
+
+    @contextmanager
+    def in_library(self) -> Iterator[None]:
+        """A library is checked in this context."""
+        self.is_library = True
+        try:
+            yield
+        finally:
+            self.is_library = False
 
 
 class Checking(Protocol):

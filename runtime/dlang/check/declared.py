@@ -57,7 +57,8 @@ class Variables:
     def declare(self, scope: Scope, name: str, kind: DType, keys: tuple[DType, ...] | None) -> None:
         """Add a variable that the program declares. It must not exist yet. `keys`: of an associative array."""
         entry = self.create(scope, name)
-        entry.is_array, entry.keys = keys is not None, keys
+        if keys is not None:
+            entry.become_array(keys)
         self._settle(entry, kind)
 
     def assume_integer(self, operand: Operand) -> Operand:
@@ -76,10 +77,11 @@ class Variables:
 
     def _settle(self, entry: DeclaredVariable, kind: DType) -> None:
         """this->x of two programs is one variable if its type is the same, since DTrace would give both one number."""
+        label = entry.label
         if entry.scope is Scope.CLAUSE:
             same = (earlier for earlier in self._earlier.get(entry.name, ()) if earlier.type == kind)
-            entry.label = next((earlier.label for earlier in same), entry.label)
-        entry.give(kind)
+            label = next((earlier.label for earlier in same), label)
+        entry.give(kind, label)
 
     def declared(self) -> tuple[program.Variable, ...]:
         """All variables that have a type."""

@@ -7,7 +7,8 @@ from typing import Any, Final
 from kinst.runtime.dlang import program as made
 from kinst.runtime.dlang.builtins import ACTIONS, AGGREGATING, STACKS, SYMBOLS, VARIABLES
 from kinst.runtime.dlang.check import functions
-from kinst.runtime.dlang.check.checking import ClauseState, ProgramState
+from kinst.runtime.dlang.check.action_order import ClauseState
+from kinst.runtime.dlang.check.checking import ProgramState
 from kinst.runtime.dlang.check.converting import converted
 from kinst.runtime.dlang.check.declarations.translators import translate
 from kinst.runtime.dlang.check.declarations.variables import scoped

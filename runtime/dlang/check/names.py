@@ -1,5 +1,7 @@
 """Names and indexes: what a word stands for, and what an index in brackets selects."""
 
+from dataclasses import replace
+
 from kinst.runtime.dlang import program
 from kinst.runtime.dlang.builtins import ARRAYS, FUNCTIONS, THREADS, VARIABLES
 from kinst.runtime.dlang.check import stability
@@ -98,8 +100,7 @@ def external_name(reader: Reader, node: tree.ExternalName) -> Operand:
         value = program.Linked(symbol.type, symbol.address)
         return Operand(symbol.type, value, is_lvalue=True, size=symbol.size)
     result = in_memory(symbol.type, program.Linked(UINTPTR, symbol.address))
-    result.is_lvalue, result.size = True, symbol.size or None
-    return result
+    return replace(result, is_lvalue=True, size=symbol.size or None)
 
 
 def _why_no_symbol(reader: Reader, node: tree.ExternalName) -> str:
@@ -149,7 +150,7 @@ def _array_element(reader: Reader, node: tree.Index, name: tree.Name, use: Use) 
     entry = reader.variables.find(Scope.GLOBAL, word)
     if entry is None:
         entry = reader.variables.create(Scope.GLOBAL, word)
-        entry.is_array = True
+        entry.become_array()
     if entry.is_array:
         return element(reader, entry, node, use)
     if entry.type is None:
@@ -163,7 +164,7 @@ def _index_of_scoped(reader: Reader, node: tree.Index, name: tree.ScopedName, us
         if entry.scope is Scope.CLAUSE:
             text = f"local variables may not be used as associative arrays: {entry.name}"
             raise DError("D_ARR_LOCAL", text, node.span)
-        entry.is_array = True
+        entry.become_array()
     return element(reader, entry, node, use) if entry.is_array else None
 
 

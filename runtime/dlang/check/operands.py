@@ -44,9 +44,13 @@ class DeclaredVariable:
     keys: tuple[DType, ...] | None = None
     variable: program.Variable | None = None
 
-    def give(self, kind: DType) -> None:
-        """Fix the type."""
-        self.type = kind
+    def become_array(self, keys: tuple[DType, ...] | None = None) -> None:
+        """It is an associative array, with keys of these types if they are known."""
+        self.is_array, self.keys = True, keys
+
+    def give(self, kind: DType, label: str) -> None:
+        """Fix the type, and the name in the checked program."""
+        self.type, self.label = kind, label
         self.variable = program.Variable(self.scope, self.label, kind, self.keys)
 
     @property

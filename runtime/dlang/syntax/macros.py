@@ -32,8 +32,12 @@ class Macros:
     ) -> None:
         self._arguments = (script or "dtrace", *arguments)
         self._target = target
-        self.has_defaults = has_defaults  # -x defaultargs: an argument that is not given is 0 or ""
+        self._has_defaults = has_defaults  # -x defaultargs: an argument that is not given is 0 or ""
         self._referenced: set[int] = set()
+
+    def default(self, *, has_defaults: bool) -> None:
+        """From here on in the text, an argument that is not given has a default, or has none."""
+        self._has_defaults = has_defaults
 
     def argument(self, number: str, *, written: str, default: str, span: Span | None) -> str:
         """The argument with this decimal number; 0 is the script. Raises D_MACRO_UNDEF."""
@@ -41,7 +45,7 @@ class Macros:
         if index < len(self._arguments):
             self._referenced.add(index)
             return self._arguments[index]
-        if self.has_defaults:
+        if self._has_defaults:
             return default
         raise DError("D_MACRO_UNDEF", f"macro argument {written} is not defined", span)
 

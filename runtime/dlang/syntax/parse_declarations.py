@@ -33,13 +33,12 @@ def _combination(words: list[str], span: Span) -> DError:
 
 
 class Declarations:
-    """Reads types and declarators at a cursor."""
+    """Reads types and declarators at a cursor; the two readers need each other."""
 
-    def __init__(self, cursor: Cursor, expressions: Expressions) -> None:
+    def __init__(self, cursor: Cursor) -> None:
         self._cursor = cursor
-        self._expressions = expressions
+        self.expressions = Expressions(cursor, self)
         self._key_parameters: list[tuple[tree.KeysPart, tuple[tree.Parameter, ...]]] = []
-        expressions.types = self
 
     # -- what comes before a declarator
 
@@ -133,7 +132,7 @@ class Declarations:
     def _member_declarator(self, specifiers: tree.Specifiers) -> tree.MemberDeclaration:
         is_nameless = self._cursor.kind == ":"
         declarator = tree.Declarator(self._cursor.token.span, "", ()) if is_nameless else self.declarator()
-        bits = self._expressions.constant() if self._cursor.accept(":") else None
+        bits = self.expressions.constant() if self._cursor.accept(":") else None
         return tree.MemberDeclaration(specifiers, declarator, bits)
 
     def _enum(self, start: Span, module: str) -> tree.EnumSpecifier:
@@ -152,7 +151,7 @@ class Declarations:
 
     def _enumerator(self) -> tuple[Span, str, tree.Expression | None]:
         token = self._cursor.expect_word()
-        value = self._expressions.constant() if self._cursor.accept("=") else None
+        value = self.expressions.constant() if self._cursor.accept("=") else None
         self._cursor.names.declare_variable(token.text)
         return token.span, token.text, value
 
@@ -222,7 +221,7 @@ class Declarations:
         if cursor.accept("]"):
             return tree.ArrayPart(join(start, cursor.previous.span), None)
         if cursor.kind not in STORAGE and cursor.kind != "..." and not cursor.is_type():
-            size = self._expressions.constant()
+            size = self.expressions.constant()
             cursor.expect("]")
             return tree.ArrayPart(join(start, cursor.previous.span), size)
         parameters = self.fixed_parameters("]")
@@ -305,7 +304,7 @@ class Declarations:
             declarator = tree.Declarator(declarator.span, declarator.name, declarator.parts[1:])
         cursor.names.declare_variable(declarator.name)
         cursor.expect("=")
-        value = self._expressions.assignment()
+        value = self.expressions.assignment()
         cursor.expect(";")
         return tree.Inline(join(start, value.span), specifiers, declarator, parameters, value)
 
@@ -323,7 +322,7 @@ class Declarations:
         while not cursor.accept("}"):
             member = cursor.expect_word()
             cursor.expect("=")
-            value = self._expressions.assignment()
+            value = self.expressions.assignment()
             cursor.expect(";")
             members.append(tree.TranslatorMember(join(member.span, value.span), member.text, value))
         cursor.expect(";")

@@ -36,15 +36,14 @@ class TypeNames(Protocol):
 
 
 class Expressions:
-    """Reads expressions at a cursor. `types` reads the types in them; the owner sets it, since each needs the other.
+    """Reads expressions at a cursor.
 
     `_height` is the height of the expression that was read last: even long flat chains make high trees.
     """
 
-    types: TypeNames
-
-    def __init__(self, cursor: Cursor) -> None:
-        self._cursor = cursor
+    def __init__(self, cursor: Cursor, types: TypeNames) -> None:
+        """`types` reads the types in them."""
+        self._cursor, self._types = cursor, types
         self._height = 0
 
     def _note(self, height: int) -> None:
@@ -168,7 +167,7 @@ class Expressions:
             cursor.expect(")")
             return self._postfix(inner)
         self._height = 0
-        kind = self.types.type_name()
+        kind = self._types.type_name()
         end = cursor.expect(")")
         if prefixes and prefixes[-1][0].kind == "sizeof" and prefixes[-1][1] is None:
             size_of, _ = prefixes.pop()
@@ -222,7 +221,7 @@ class Expressions:
     def _offset_of(self) -> tree.OffsetOf:
         start = self._cursor.advance()
         self._cursor.expect("(")
-        kind = self.types.type_name()
+        kind = self._types.type_name()
         self._cursor.expect(",")
         member = self._cursor.expect_word()
         end = self._cursor.expect(")")
@@ -231,7 +230,7 @@ class Expressions:
     def _translate(self) -> tree.Translate:
         start = self._cursor.advance()
         self._cursor.expect("<")
-        kind = self.types.type_name()
+        kind = self._types.type_name()
         height = self._height
         self._cursor.expect(">")
         self._cursor.expect("(")

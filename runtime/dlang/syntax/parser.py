@@ -8,7 +8,6 @@ from kinst.runtime.dlang.syntax.errors import DError, Span
 from kinst.runtime.dlang.syntax.lexer import Lexer
 from kinst.runtime.dlang.syntax.macros import Macros
 from kinst.runtime.dlang.syntax.parse_declarations import Declarations
-from kinst.runtime.dlang.syntax.parse_expressions import Expressions
 
 _LARGEST_PROBE_ID = 2**32 - 1
 
@@ -18,8 +17,8 @@ class _Parser:
 
     def __init__(self, cursor: Cursor, *, is_description: bool) -> None:
         self._cursor = cursor
-        self._expressions = Expressions(cursor)
-        self._declarations = Declarations(cursor, self._expressions)
+        self._declarations = Declarations(cursor)
+        self._expressions = self._declarations.expressions
         self._is_description = is_description
 
     def item(self) -> tree.TopLevel:

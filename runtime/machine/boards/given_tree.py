@@ -52,7 +52,7 @@ def _cells(node: Node, name: str, default: int) -> int:
 
 def _set_memory(root: Node, base: int, size: int) -> None:
     """One node for all of the machine's RAM, in place of those that the tree has."""
-    root.children = [child for child in root.children if child.properties.get("device_type") != b"memory\0"]
+    root.keep(lambda child: child.properties.get("device_type") != b"memory\0")
     widths = _cells(root, "#address-cells", 2), _cells(root, "#size-cells", 1)
     cells = b""
     for value, width in zip((base, size), widths, strict=True):
@@ -66,7 +66,7 @@ def _drop_cpus(root: Node, count: int) -> None:
     """Guests take a CPU that does not start for a broken one."""
     cpus = _child(root, "cpus")
     if cpus is not None:
-        cpus.children = [child for child in cpus.children if _number(child) < count]
+        cpus.keep(lambda child: _number(child) < count)
 
 
 def _number(cpu: Node) -> int:

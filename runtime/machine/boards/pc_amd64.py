@@ -1,6 +1,7 @@
 """pc-amd64 as code: its devices, its interrupts, and how multiboot, PVH and plain 64-bit images start on it."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final
 
 from kinst.runtime.machine.board import BoardFactory
@@ -50,8 +51,9 @@ _LINE_INTR, _LINE_NMI, _LINE_APIC = 0, 1, 2
 _CMOS_EQUIPMENT, _CMOS_EXTENDED, _CMOS_ABOVE_16M, _CMOS_CPUS = 0x14, 0x30, 0x34, 0x5F
 
 
+@dataclass(frozen=True, slots=True)
 class _Interrupts:
-    """An `InterruptSource`: first each CPU's local APIC, then on the boot CPU the PIC."""
+    """The controllers. An `InterruptSource`: first each CPU's local APIC, then on the boot CPU the PIC."""
 
     pic: Pic8259
     apics: LocalApics
@@ -81,27 +83,32 @@ class _Interrupts:
 class PcAmd64:
     """The board pc-amd64; implements `Board`. CPUs other than the first wait for a start-up IPI."""
 
-    def __init__(self) -> None:
-        self._interrupts = _Interrupts()
-        self._waiting: set[int] = set()  # CPUs that wait for a start-up IPI
-        self.exceptions = Amd64Exceptions(self._interrupts)
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
+        self._waiting = {cpu.number for cpu in machine.cpus[1:]}  # CPUs that wait for a start-up IPI
+        self._interrupts = self._make_interrupts(machine)
+        self._registers = ModelSpecificRegisters(machine)
+        self.exceptions = Amd64Exceptions(
+            self._interrupts,
+            machine.space,
+            time_stamp=machine.clock.now,  # `MachineFacts.timebase`: one count per nanosecond
+            answer_reads=self._registers.answer,
+            processors=len(machine.cpus),
+        )
 
-    def start(self, machine: Machine, image: Loaded) -> None:
+    def start(self, image: Loaded) -> None:
         """Attach the devices, then set up the boot CPU as the image's header requires."""
+        machine = self._machine
         _check(machine)
-        self.exceptions.processors = len(machine.cpus)
-        self.exceptions.space = machine.space
-        self.exceptions.time_stamp = machine.clock.now  # `MachineFacts.timebase`: one count per nanosecond
         self._attach_interrupts(machine)
         self._attach_devices(machine)
-        self.exceptions.answer_reads = ModelSpecificRegisters(machine).answer
-        self._waiting = {cpu.number for cpu in machine.cpus[1:]}
+        self._registers.intercept()
         for cpu in machine.cpus[1:]:
             enter_real_mode(cpu.registers, 0)
         machine.memory.write(_BIOS_AREA, _bios_data())
         _start_image(machine, image)
 
-    def _attach_interrupts(self, machine: Machine) -> None:
+    def _make_interrupts(self, machine: Machine) -> _Interrupts:
         wirings = [
             Wiring(
                 interrupt=cpu.line(_LINE_APIC),
@@ -112,16 +119,18 @@ class PcAmd64:
             )
             for cpu in machine.cpus
         ]
-        apics = LocalApics(machine.clock, wirings, lambda: machine.current.number)
-        pic = Pic8259(apics.external(0))
-        io_apic = IoApic(apics.send)
-        apics.ended = io_apic.end_of_interrupt
-        self._interrupts.pic, self._interrupts.apics, self._interrupts.io_apic = pic, apics, io_apic
+        # The two kinds of APICs send each other messages, as on their bus.
+        io_apic = IoApic(lambda message: apics.send(message))
+        apics = LocalApics(machine.clock, wirings, lambda: machine.current.number, io_apic.end_of_interrupt)
+        return _Interrupts(Pic8259(apics.external(0)), apics, io_apic)
+
+    def _attach_interrupts(self, machine: Machine) -> None:
+        pic, apics = self._interrupts.pic, self._interrupts.apics
         _attach(machine, "pic", pic.master_ports)
         _attach(machine, "pic2", pic.slave_ports)
         _attach(machine, "pic-trigger", pic.trigger_ports)
         _attach(machine, "lapic", apics)
-        _attach(machine, "ioapic", io_apic)
+        _attach(machine, "ioapic", self._interrupts.io_apic)
         machine.attach_timed(apics)
 
     def _attach_devices(self, machine: Machine) -> None:
@@ -175,7 +184,7 @@ class PcAmd64:
             return
         self._waiting.discard(cpu.number)
         enter_real_mode(cpu.registers, vector)
-        self.exceptions.started += 1
+        self.exceptions.started()
         cpu.power_on()
 
 

@@ -22,6 +22,7 @@ from kinst.runtime.machine.devices.fw_cfg import FirmwareConfiguration, configur
 from kinst.runtime.machine.devices.pci_ecam import PciEcam
 from kinst.runtime.machine.devices.virtio.mmio import SLOT_SIZE, VirtioSlots
 from kinst.runtime.machine.exceptions.arm64 import LINE_FIQ, LINE_IRQ, MPIDR, Arm64Exceptions
+from kinst.runtime.machine.exceptions.arm64_debug import DebugRegisters
 from kinst.runtime.machine.loading.linux_image import HEADER_SIZE, has_boot_header
 from kinst.runtime.machine.loading.loaded import Loaded
 from kinst.runtime.machine.machine import Cpu, Machine
@@ -51,21 +52,23 @@ class VirtArm64:
     """The board virt-arm64; implements `kinst.runtime.machine.board.Board`. PSCI starts the CPUs other than the
     first."""
 
-    def __init__(self, *, has_el2: bool = False) -> None:
+    def __init__(self, machine: Machine, *, has_el2: bool = False) -> None:
         """Nothing is attached yet."""
-        self.exceptions = Arm64Exceptions(has_el2=has_el2)
-
-    def start(self, machine: Machine, image: Loaded) -> None:
-        """Attach the devices, write the FDT and start CPU 0."""
-        gic = _make_gic(machine)
-        timer = GenericTimer(
+        self._machine = machine
+        self._gic = gic = _make_gic(machine)
+        self._timer = GenericTimer(
             machine.clock,
             [{kind: gic.ppi(cpu.number, interrupt) for kind, interrupt in INTERRUPTS.items()} for cpu in machine.cpus],
         )
-        machine.attach_timed(timer)
-        self.exceptions.connect(Psci(machine, self._start_cpu), timer)
-        self.exceptions.debug.space = machine.space
-        _attach_devices(machine, gic)
+        firmware, debug = Psci(machine, self._start_cpu), DebugRegisters(machine.space)
+        self.exceptions = Arm64Exceptions(firmware, self._timer, debug, has_el2=has_el2)
+
+    def start(self, image: Loaded) -> None:
+        """Attach the devices, write the FDT and start CPU 0."""
+        machine = self._machine
+        self.exceptions.start()
+        machine.attach_timed(self._timer)
+        _attach_devices(machine, self._gic)
         if self.exceptions.has_el2:
             _attach_virtual(machine)
         machine.attach_timed(EventLoopWatch(machine, image, has_el2=self.exceptions.has_el2))

@@ -16,7 +16,7 @@ from kinst.runtime.machine.devices.cfi_flash import CfiFlash
 from kinst.runtime.machine.devices.fdt import flatten
 from kinst.runtime.machine.devices.fw_cfg import FirmwareConfiguration, configuration
 from kinst.runtime.machine.devices.pci_ecam import PciEcam
-from kinst.runtime.machine.devices.riscv.clint import Clint
+from kinst.runtime.machine.devices.riscv.clint import Clint, MachineTime
 from kinst.runtime.machine.devices.riscv.goldfish_rtc import GoldfishRtc
 from kinst.runtime.machine.devices.riscv.plic import Plic
 from kinst.runtime.machine.devices.riscv.sbi import Sbi
@@ -70,19 +70,18 @@ _CONTROL_REGISTERS: Final = {
 class VirtRiscv64:
     """The board virt-riscv64; implements `kinst.runtime.machine.board.Board`."""
 
-    def __init__(self) -> None:
+    def __init__(self, machine: Machine) -> None:
         """Nothing is attached yet."""
-        self._clint: Clint | None = None
-        self.exceptions = Riscv64Exceptions(self._time)
+        self._machine = machine
+        self._time = MachineTime(machine.clock, machine.facts.timebase)
+        self.exceptions = Riscv64Exceptions(self._time.ticks)
 
-    def _time(self) -> int:
-        assert self._clint is not None, "an instruction was executed before the board was started"
-        return self._clint.time()
-
-    def start(self, machine: Machine, image: Loaded) -> None:
+    def start(self, image: Loaded) -> None:
         """Attach the devices, write the FDT, start the harts with a0 = hartid and a1 = FDT."""
+        machine = self._machine
         is_kernel = _is_next_stage(machine, image)
-        plic = self._attach(machine, SSIP if is_kernel else MSIP, STIP if is_kernel else MTIP)
+        clint = self._make_clint(machine, SSIP if is_kernel else MSIP, STIP if is_kernel else MTIP)
+        plic = _attach(machine, clint)
         _attach_all(machine, plic)
         size = len(_device_tree(machine, range(0), has_firmware=is_kernel))
         address = _fdt_address(machine, image, size + (0 if is_kernel else _FDT_ROOM))
@@ -93,7 +92,7 @@ class VirtRiscv64:
         for cpu in machine.cpus:
             cpu.registers.set("mhartid", cpu.number)
         if is_kernel:
-            self._start_kernel(machine, image.physical_entry, address)
+            self._start_kernel(machine, clint, image.physical_entry, address)
             return
         for cpu in machine.cpus:
             cpu.registers.set("a0", cpu.number)
@@ -102,34 +101,33 @@ class VirtRiscv64:
             cpu.registers.set("pc", image.entry)
             cpu.power_on()
 
-    def _attach(self, machine: Machine, software: int, timer: int) -> Plic:
-        """Attach what CPUs and the console need. `software` and `timer` are the bits of mip that the CLINT drives."""
-        devices = machine.facts.devices
-        contexts: list[Line] = [cpu.line(bit) for cpu in machine.cpus for bit in (MEIP, SEIP)]
-        self._clint = Clint(
-            machine.clock,
-            machine.facts.timebase,
-            [cpu.line(software) for cpu in machine.cpus],
-            [cpu.line(timer) for cpu in machine.cpus],
-        )
-        plic = Plic(PLIC_SOURCES, contexts)
-        console = devices["console"]
-        uart = Uart16550(machine, plic.line(_number(console)))
-        machine.attach(self._clint, devices["clint"].address)
-        machine.attach(plic, devices["plic"].address)
-        machine.attach(uart, console.address)
-        machine.attach(SifiveTest(machine.power_off), devices["test"].address)
-        machine.attach_timed(self._clint)
-        return plic
+    def _make_clint(self, machine: Machine, software: int, timer: int) -> Clint:
+        """`software` and `timer` are the bits of mip that it drives."""
+        lines = ([cpu.line(bit) for cpu in machine.cpus] for bit in (software, timer))
+        return Clint(self._time, *lines)
 
-    def _start_kernel(self, machine: Machine, entry: int, fdt: int) -> None:
-        assert self._clint is not None
+    def _start_kernel(self, machine: Machine, clint: Clint, entry: int, fdt: int) -> None:
         interrupts = [cpu.line(SSIP) for cpu in machine.cpus]
-        self.exceptions.connect(Sbi(machine, self._clint, interrupts, self._start_hart))
+        self.exceptions.run_above(Sbi(machine, clint, interrupts, self._start_hart))
         _reset(machine.cpus[0], entry, fdt)
 
     def _start_hart(self, cpu: Cpu, entry: int, argument: int) -> None:
         self.exceptions.reset_before_running(cpu, lambda loaded: _reset(loaded, entry, argument))
+
+
+def _attach(machine: Machine, clint: Clint) -> Plic:
+    """Attach what CPUs and the console need."""
+    devices = machine.facts.devices
+    contexts: list[Line] = [cpu.line(bit) for cpu in machine.cpus for bit in (MEIP, SEIP)]
+    plic = Plic(PLIC_SOURCES, contexts)
+    console = devices["console"]
+    uart = Uart16550(machine, plic.line(_number(console)))
+    machine.attach(clint, devices["clint"].address)
+    machine.attach(plic, devices["plic"].address)
+    machine.attach(uart, console.address)
+    machine.attach(SifiveTest(machine.power_off), devices["test"].address)
+    machine.attach_timed(clint)
+    return plic
 
 
 def _device_tree(machine: Machine, initrd: range | None, *, has_firmware: bool) -> bytes:

@@ -165,10 +165,10 @@ def _relocate(loaded: Loaded, system: System) -> None:
 
 
 class FunctionCall:
-    """A call that is prepared in a machine; `System.run` carries it out."""
+    """A call that is prepared in a machine; `System.run` makes it, with `handle` as the hook for events."""
 
     def __init__(self, system: System, loaded: Loaded, call: Call, address: int) -> None:
-        """Set registers and stack, and arrange that the end of the call is noticed."""
+        """Set registers and stack."""
         self._system = system
         self._call = call
         self._texts = _TEXTS
@@ -179,7 +179,6 @@ class FunctionCall:
             registers.set(name, loaded.image.symbols.address_of(symbol) or 0)
         self._pass_arguments([self._word(argument) for argument in call.arguments])
         registers.set(system.arch.registers[system.arch.pc], address)
-        system.on_event = self._deal_with
 
     def _word(self, argument: Argument) -> int:
         """An argument as it is passed: the number, or the address of the text."""
@@ -212,7 +211,8 @@ class FunctionCall:
             registers.set(arch.registers[arch.link_register], CALL_RETURNS_TO)
         registers.set(arch.registers[arch.stack_pointer], stack)
 
-    def _deal_with(self, event: Event | PageFault, pc: int) -> None:
+    def handle(self, event: Event | PageFault, pc: int) -> None:
+        """An event at a PC: the end of the call, or of the machine. Raises MachineError: nothing handles it."""
         if isinstance(event, PageFault):
             if event.address == CALL_RETURNS_TO:
                 self._system.engine.look_at(event.address)

@@ -16,7 +16,7 @@ class CallMemory:
         self._memory = system.memory
         self._flush = system.flush_tlb
         self._pages: dict[int, bytes] = {}
-        system.space.alias_reached = self._reached
+        system.space.on_alias(self._reached)
         self._flush()
 
     def _reached(self, page: int) -> None:

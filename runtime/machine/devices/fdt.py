@@ -1,7 +1,7 @@
 """A tree of nodes and properties -> a flattened device tree blob (Devicetree Specification 0.4, chapter 5)."""
 
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -27,6 +27,10 @@ class Node:
         child = Node(name, dict(properties))
         self.children.append(child)
         return child
+
+    def keep(self, is_wanted: Callable[["Node"], bool]) -> None:
+        """Drop the children that are not wanted."""
+        self.children = [child for child in self.children if is_wanted(child)]
 
 
 def cells64(*values: int) -> tuple[int, ...]:

@@ -4,7 +4,7 @@ Intel SDM volume 3, chapter 6: gates are read from the guest's IDT, stacks from 
 a double fault. Outside long mode nothing can be delivered: kernels leave the 32-bit start before they set up an IDT.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -112,37 +112,48 @@ class _DeliveryError(Exception):
 
 
 class Amd64Exceptions:
-    """The exceptions of x86 CPUs in long mode; implements `ExceptionModel`. `space` must be set before the first
-    instruction is executed."""
+    """The exceptions of x86 CPUs in long mode; implements `ExceptionModel`."""
 
-    space: Space
-
-    armed: Final[Mapping[int, bytes]] = dict.fromkeys(range(1, _LONGEST + 1), b"\xcc")
-    breakpoint_number: Final = BREAKPOINT
-    breakpoint_bias: Final = 1
-    file_breakpoint: Final = None
     interrupt_mask: Final = ("rflags", IF, IF)
     system_registers: Final[frozenset[SystemRegister]] = frozenset()
     instructions: Final = frozenset({"syscall", "cpuid", "rdtsc", "rdtscp"})
-    translation_switch: Final = None
 
-    def __init__(self, source: InterruptSource) -> None:
-        self._source = source
-        self.time_stamp: Callable[[], int] = lambda: 0  # the time-stamp counter; the board sets it
-        self.answer_reads: Callable[[Cpu], None] = lambda _cpu: None  # of model-specific registers; the board sets it
-        self.processors = 1  # how many CPUID reports
-        self.started = 1  # how many run
+    def __init__(
+        self,
+        source: InterruptSource,
+        space: Space,
+        *,
+        time_stamp: Callable[[], int],
+        answer_reads: Callable[[Cpu], None],
+        processors: int,
+    ) -> None:
+        """Only the boot CPU runs.
+
+        Args:
+            source: the interrupt controllers.
+            space: the virtual memory of the CPU that runs.
+            time_stamp: the time-stamp counter.
+            answer_reads: gives a CPU the model-specific register that it is about to read.
+            processors: how many CPUID reports.
+        """
+        self._source, self._space = source, space
+        self._time_stamp, self._answer_reads, self._processors = time_stamp, answer_reads, processors
+        self._started = 1  # how many run
         self._halted: set[int] = set()  # CPUs in hlt with interrupts off: only another CPU can wake them
+
+    def started(self) -> None:
+        """Note that another CPU runs."""
+        self._started += 1
 
     def stopped(self, number: int) -> None:
         """Note that a CPU got an INIT: it does not run any more."""
-        self.started -= 1
+        self._started -= 1
         self._halted.discard(number)
 
     @property
     def is_halted_for_good(self) -> bool:
         """Whether no CPU will ever execute anything again. Many kernels end this way."""
-        return len(self._halted) == self.started
+        return len(self._halted) == self._started
 
     def turn_on(self, cpu: Cpu, instruction: int) -> bool:
         """Never called: there is no `translation_switch`."""
@@ -162,7 +173,7 @@ class Amd64Exceptions:
         if event.source is Source.INVALID:
             return self._raise(cpu, GENERAL_PROTECTION if _is_forbidden(cpu) else INVALID_OPCODE, 0)
         if event.number == INTERCEPTED:
-            self.answer_reads(cpu)
+            self._answer_reads(cpu)
             return Outcome.ANSWERED
         is_software = bool(registers.get("exception_is_int"))
         if is_software and not registers.get("cr0") & CR0_PE:
@@ -203,7 +214,7 @@ class Amd64Exceptions:
         if registers.get("efer") & EFER_LMA and not is_canonical(fault.address, width):
             return self._raise(cpu, GENERAL_PROTECTION, 0)
         if fault.code & ERROR_USER and self._is_implicit(cpu, fault):
-            self.space.held.execute_implicitly(lambda address: is_in_tables(registers, address), _PRIVILEGE)
+            self._space.held.execute_implicitly(lambda address: is_in_tables(registers, address), _PRIVILEGE)
             return Outcome.ANSWERED
         registers.set("cr2", fault.address)
         return self._raise(cpu, PAGE_FAULT, fault.code)
@@ -273,10 +284,10 @@ class Amd64Exceptions:
                 self._system_call(cpu)
                 return True
             case "cpuid":
-                return identify(cpu, self.processors)
+                return identify(cpu, self._processors)
             case "rdtscp":
                 cpu.registers.set("rcx", cpu.registers.get("tsc_aux") & 0xFFFF_FFFF)
-        value = self.time_stamp()
+        value = self._time_stamp()
         cpu.registers.set("rax", value & 0xFFFF_FFFF)
         cpu.registers.set("rdx", value >> 32)
         return True

@@ -38,9 +38,13 @@ class ModelSpecificRegisters:
     size = _SIZE
 
     def __init__(self, machine: Machine) -> None:
-        """Let reads come to `answer`."""
+        """Reads are Unicorn's until `intercept`."""
         self._machine = machine
         self._at = 0  # the PC of the instruction that the map was read for
+
+    def intercept(self) -> None:
+        """Let reads come to `answer`."""
+        machine = self._machine
         machine.attach(self, _MAP)
         machine.memory.add_ram(_MEMORY, 3 * _PAGE)
         machine.memory.store(_BLOCK + _MAP_POINTER, 8, _MAP)

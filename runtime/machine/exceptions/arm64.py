@@ -57,12 +57,6 @@ LINE_IRQ, LINE_FIQ = 0, 1  # interrupt inputs of a CPU
 
 SMC_INSTRUCTION = 0xD4000003  # with imm16 masked off
 
-# What sites are armed with: svc #0x40d. Unicorn traps it like brk, but leaves the PC after it. If the displaced
-# instruction was emulated and does not jump, the PC need not be written, which would take half a microsecond.
-#
-#   11010100 000   imm16 20:5   000 01
-ARMED = (0xD4000001 | 0x40D << 5).to_bytes(4, "little")
-
 _SYSTEM = 0x354  # bits 31:22 of msr, mrs, sys and the like
 _OP1_EL2 = 4  # bits 18:16 of registers that only EL2 and EL3 have
 _SIMD = 7  # bits 27:25 of SIMD and floating point
@@ -112,50 +106,31 @@ class RegisterBank(Protocol):
         ...
 
 
-class NoTimer:
-    """The timer of a machine whose board is not started: a function is called by itself."""
-
-    def read(self, cpu: "Cpu", register: SystemRegister) -> int | None:
-        """Raises MachineError."""
-        raise _no_device(cpu, "the generic timer")
-
-    def write(self, cpu: "Cpu", register: SystemRegister, value: int) -> bool:
-        """Raises MachineError."""
-        raise _no_device(cpu, "the generic timer")
-
-
 def _no_device(cpu: "Cpu", what: str) -> MachineError:
     return MachineError(f"at {cpu.registers.get('pc'):#x}: {what}: a function that is called by itself has no devices")
 
 
 @dataclass(slots=True)
 class Arm64Exceptions:
-    """The exceptions of one board. `has_el2`: guests may run at EL2, and firmware is called by smc instead of hvc.
+    """The exceptions of one board. `has_el2`: guests may run at EL2, and firmware is called by smc instead of hvc."""
 
-    `connect` must be called before the first instruction is executed.
-    """
-
+    firmware: Firmware
+    timer: RegisterBank
+    debug: DebugRegisters
     has_el2: bool = False
-    armed: Mapping[int, bytes] = field(default_factory=lambda: {4: ARMED})
-    firmware: Firmware = field(init=False)
-    timer: RegisterBank = field(default_factory=NoTimer, init=False)
+    _is_started: bool = field(default=False, init=False)
     _resets: dict[int, Callable[["Cpu"], None]] = field(default_factory=dict, init=False)
-    debug: DebugRegisters = field(default_factory=DebugRegisters, init=False)
 
-    breakpoint_number: int = Number.SVC
-    breakpoint_bias: int = 4
-    file_breakpoint: int | None = Number.BREAKPOINT
     interrupt_mask: tuple[str, int, int] | None = ("pstate", MASK_IRQ | MASK_FIQ, 0)
     instructions: frozenset[str] = frozenset()
-    translation_switch: tuple[int, int] | None = None
 
     # The timer's, those that have another value in Unicorn than on the board's CPU, and those that enable breakpoints.
     system_registers: frozenset[SystemRegister] = TIMER_REGISTERS | REGISTERS | {*IDENTITY, MPIDR_EL1, ISR_EL1}
 
-    def connect(self, firmware: Firmware, timer: RegisterBank) -> None:
-        """Set what the board has made for its CPUs."""
-        self.firmware = firmware
-        self.timer = timer
+    def start(self) -> None:
+        """The board is started: its devices answer from now on."""
+        self._is_started = True
+        self.debug.start()
 
     def reset_before_running(self, cpu: "Cpu", reset: Callable[["Cpu"], None]) -> None:
         """Let `reset` set the registers of a CPU that is switched on, once the engine has loaded it: Unicorn crashes
@@ -284,7 +259,7 @@ class Arm64Exceptions:
     def read_register(self, cpu: "Cpu", register: SystemRegister) -> int | None:
         """MRS of a timer register, or of one whose value in Unicorn is wrong."""
         if register in TIMER_REGISTERS:
-            return self.timer.read(cpu, register)
+            return self._timer(cpu).read(cpu, register)
         level = cpu.registers.get("pstate") >> 2 & 3
         if level == 0 or register in REGISTERS:
             return None
@@ -298,7 +273,13 @@ class Arm64Exceptions:
         """MSR of a timer register."""
         if register in REGISTERS:
             self.debug.written(cpu, register, value)
-        return register in TIMER_REGISTERS and self.timer.write(cpu, register, value)
+        return register in TIMER_REGISTERS and self._timer(cpu).write(cpu, register, value)
+
+    def _timer(self, cpu: "Cpu") -> RegisterBank:
+        """Raises MachineError: there is none."""
+        if not self._is_started:
+            raise _no_device(cpu, "the generic timer")
+        return self.timer
 
     def instruction(self, cpu: "Cpu", name: str) -> bool:
         """Never called: `instructions` is empty."""

@@ -88,13 +88,17 @@ def watchpoint(value: int, control: int) -> Watchpoint | None:
 class DebugRegisters:
     """Those of all CPUs of a machine. Costs a comparison at each change of the CPU while nothing is enabled."""
 
-    def __init__(self) -> None:
-        """Nothing is enabled: QEMU's reset."""
-        self.space: Space | None = None  # the board sets it
+    def __init__(self, space: "Space") -> None:
+        """Nothing is enabled: QEMU's reset. `space` is the virtual memory of the CPU that runs."""
+        self._space, self._is_started = space, False
         self._breakpoints: dict[int, set[SystemRegister]] = {}  # those that are enabled, by CPU
         self._values: dict[tuple[int, int, int], int] = {}  # of watchpoints: by CPU, number and op2
         self._watched: tuple[Watchpoint, ...] = ()  # by the CPU that runs
         self._loaded: Cpu | None = None
+
+    def start(self) -> None:
+        """There is somebody to handle exceptions from now on."""
+        self._is_started = True
 
     def written(self, cpu: "Cpu", register: SystemRegister, value: int) -> None:
         """Note that the guest writes one of `REGISTERS`; Unicorn carries it out."""
@@ -112,8 +116,8 @@ class DebugRegisters:
         """Nothing is enabled any more; the registers in Unicorn are the caller's affair."""
         self._breakpoints.clear()
         self._values.clear()
-        if self._watched and self.space is not None:
-            self.space.held.hold(None)
+        if self._watched:
+            self._space.held.hold(None)
         self._watched = ()
 
     def loaded(self, cpu: "Cpu") -> None:
@@ -146,8 +150,7 @@ class DebugRegisters:
                     exception = Class.WATCHPOINT_SAME if level else Class.WATCHPOINT_LOWER
                     esr = syndrome(exception, data_abort(word, _DEBUG_EXCEPTION, fault.access))
                     return esr, max(first, one.first)
-        assert self.space is not None
-        self.space.held.execute_unheld()
+        self._space.held.execute_unheld()
         return None
 
     def _is_watching(self, cpu: "Cpu", level: int) -> bool:
@@ -162,7 +165,7 @@ class DebugRegisters:
         watched = tuple(self._watchpoints(cpu.number))
         if watched == self._watched:
             return
-        if self.space is None:
+        if not self._is_started:
             raise MachineError(
                 f"at {cpu.registers.get('pc'):#x}: a watchpoint: a function that is called by itself has none"
             )
@@ -172,7 +175,7 @@ class DebugRegisters:
             level, page = cpu.registers.get("pstate") >> 2 & 3, address & -_PAGE
             return any(one.is_for(level) and one.first < page + _PAGE and page <= one.last for one in watched)
 
-        self.space.held.hold(refuses if watched else None)
+        self._space.held.hold(refuses if watched else None)
 
     def _watchpoints(self, cpu: int) -> Iterator[Watchpoint]:
         for number in range(_WATCHPOINTS):

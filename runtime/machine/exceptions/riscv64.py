@@ -7,7 +7,7 @@ that software cannot write; the engine writes them into the CPU's state.
                  I    exception or bit of mip                      MPP SPP MPIE SPIE MIE SIE
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final, Protocol
 
@@ -46,20 +46,9 @@ class Firmware(Protocol):
 class Riscv64Exceptions:
     """The exceptions of RISC-V harts; implements `kinst.runtime.machine.exception_model.ExceptionModel`."""
 
-    # A real ebreak ends Unicorn's run and takes 8.8 us a hit; illegal instructions come to UC_HOOK_INTR. All ones are
-    # illegal by definition (Unprivileged ISA 1.5), and c.ldsp with rd = x0 is reserved (16.3). All zeros are illegal as
-    # well, but at the start of a page they make Unicorn fetch from the page before. The guest's own illegal
-    # instructions are at other addresses.
-    armed: Mapping[int, bytes] = {2: b"\x02\x60", 4: b"\xff\xff\xff\xff"}
-    breakpoint_number = _ILLEGAL
-    file_breakpoint = None
-    breakpoint_bias = 4  # what Unicorn adds, even for instructions of two bytes
     interrupt_mask: tuple[str, int, int] | None = None
     system_registers: frozenset[SystemRegister] = frozenset()
     instructions: frozenset[str] = frozenset()
-    # csrrw rd, satp, rs1. The mode takes effect at once (4.1.11), and kernels rely on a fault behind it. Unicorn 2.1.4
-    # drops its translations only if the ASID changes as well; QEMU has done it always since 6.2.
-    translation_switch: tuple[int, int] | None = 0xFFF0_707F, 0x1800_1073
 
     def __init__(self, read_time: Callable[[], int]) -> None:
         """`read_time` gives the value of the time CSR."""
@@ -68,8 +57,9 @@ class Riscv64Exceptions:
         self._driven = _DRIVEN
         self._resets: dict[int, Callable[[Cpu], None]] = {}
 
-    def connect(self, firmware: Firmware) -> None:
-        """Let the guest run in S mode with only `firmware` below it: the timer's interrupt then belongs to S mode."""
+    def run_above(self, firmware: Firmware) -> None:
+        """The guest is started in S mode with only `firmware` below it: the timer's interrupt then belongs to S
+        mode."""
         self._firmware = firmware
         self._driven = _DRIVEN | 1 << STIP
 

@@ -12,7 +12,7 @@ from kinst.runtime.clauses.guest.unmapped_image import with_unmapped_image
 from kinst.runtime.clauses.profiles import Guest as Known
 from kinst.runtime.clauses.profiles import profile_for, user_mode
 from kinst.runtime.clauses.scratch import Scratch
-from kinst.runtime.machine.boards.registry import new_board
+from kinst.runtime.machine.boards.registry import board_of
 from kinst.runtime.machine.calling.call import load_for_call
 from kinst.runtime.machine.interrupts import Interrupt, Interrupts
 from kinst.runtime.machine.loading.hosted import refuse_program
@@ -47,6 +47,7 @@ from kinst.runtime.unwinding.user_programs import UserPrograms
 from kinst.runtime.unwinding.user_stacks import UserStackWalker
 from kinst.targets.c_types import ImageTypes
 from kinst.targets.errors import MachineError
+from kinst.targets.method import Method
 
 
 def build(prepared: Prepared, types: ImageTypes, plug_ins: PlugIns, warn: Callable[[str], None]) -> Guest:
@@ -62,7 +63,9 @@ def build(prepared: Prepared, types: ImageTypes, plug_ins: PlugIns, warn: Callab
         KinstError: the image does not fit the machine.
     """
     request = prepared.request
-    system = System(prepared.facts, new_board(prepared.facts.name), request.configuration)
+    counts_hits = prepared.manifest is None or prepared.manifest.method != Method.TRAP
+    board = board_of(prepared.facts.name)
+    system = System(prepared.facts, board, request.configuration, counts_hits=counts_hits)
     loaded = _loaded(prepared, system)
     wrong = None if prepared.call is not None else misplaced(loaded, prepared.facts)
     if wrong is not None:
@@ -198,9 +201,8 @@ def _contexts(system: System, stacks: MachineStacks, size: int | None) -> Contex
 
     def where(interrupt: Interrupt) -> Firing:
         system.engine.frame.read()
-        firing = blank_firing(system.trap.firing.frame, system.current.number, 0)
-        system.engine.frame.regs[sp], firing.site = interrupt.sp, interrupt.pc
-        return firing
+        system.engine.frame.regs[sp] = interrupt.sp
+        return blank_firing(system.trap.firing.frame, system.current.number, 0, site=interrupt.pc)
 
     return Contexts(
         StackRegions(lambda address: observe(address) is not None, size),

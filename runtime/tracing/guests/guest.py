@@ -7,6 +7,7 @@ from kinst.runtime.engine.bare_qiling import BareQiling
 from kinst.runtime.input.typist import Keyboard, Typist
 from kinst.runtime.machine.calling.call import Call, FunctionCall, find_function
 from kinst.runtime.machine.configuration import End
+from kinst.runtime.machine.hooks import MachineHooks
 from kinst.runtime.machine.loading.loaded import Loaded
 from kinst.runtime.machine.system import System
 from kinst.runtime.systems.registry import panic_of
@@ -81,27 +82,24 @@ class Guest:
         """What can be typed at."""
         return Keyboard(self.typist, self.system.serial_line)
 
-    def on_turn(self, callback: Callable[[], None]) -> None:
-        """Let `callback` be called now and then, between two instructions."""
-        callbacks = [callback, self._panic.look]
-        if self.prepared.call is None:
-            callbacks.append(self._stuck.look)
+    def go(self, limits: Limits, console: Callable[[bytes], None], after_turn: Callable[[], None]) -> End:
+        """Start the board or make the call, or continue. See `Traced`."""
+        self._watch.look_for(limits.until)
+        if not self._is_started:
+            self._is_started = True
+            self._start()
+        event = None if self._call is None else self._call.handle
+        hooks = MachineHooks(self._sink(console), self._between_turns(after_turn), event)
+        end = self.system.run(limits.timeout, limits.wall_timeout, hooks)
+        if self._call is not None and end is End.RETURNED:
+            self.result = self._call.result
         if self._standalone is not None:
-            callbacks.append(self._standalone.after_turn)
+            self._standalone.look(end)
+        return end
 
-        def after_turn() -> None:
-            for one in callbacks:
-                one()
-
-        self.system.after_turn = after_turn
-
-    def go(self, limits: Limits, console: Callable[[bytes], None]) -> End:
-        """Start the board or make the call, or continue. What the guest prints goes to `console`.
-
-        Raises:
-            MachineError: the guest stopped for good.
-        """
-        system, watch, panic, typist, stuck = self.system, self._watch, self._panic, self.typist, self._stuck
+    def _sink(self, console: Callable[[bytes], None]) -> Callable[[bytes], None]:
+        """What takes that which the guest prints."""
+        watch, panic, typist, stuck = self._watch, self._panic, self.typist, self._stuck
 
         def sink(data: bytes) -> None:
             console(data)
@@ -110,17 +108,21 @@ class Guest:
             watch.look(data)
             typist.hear(data)
 
-        system.console_sink = sink
-        watch.look_for(limits.until)
-        if not self._is_started:
-            self._is_started = True
-            self._start()
-        end = system.run(limits.timeout, limits.wall_timeout)
-        if self._call is not None and end is End.RETURNED:
-            self.result = self._call.result
+        return sink
+
+    def _between_turns(self, after_turn: Callable[[], None]) -> Callable[[], None]:
+        """All that is done there."""
+        callbacks = [after_turn, self._panic.look]
+        if self.prepared.call is None:
+            callbacks.append(self._stuck.look)
         if self._standalone is not None:
-            self._standalone.look(end)
-        return end
+            callbacks.append(self._standalone.after_turn)
+
+        def between() -> None:
+            for one in callbacks:
+                one()
+
+        return between
 
     def call(self, call: Call, address: int, limits: Limits) -> End:
         """Call a function at a link address, where the machine is as it was loaded for calls: the first time, or
@@ -128,12 +130,12 @@ class Guest:
         self._is_started, self.result = True, None
         self._panic.begin_anew()
         self._call = FunctionCall(self.system, self.loaded, call, address)
-        return self.go(limits, lambda _data: None)
+        return self.go(limits, lambda _data: None, lambda: None)
 
     def _start(self) -> None:
         call = self.prepared.call
         if call is None:
-            self.system.board.start(self.system, self.loaded)
+            self.system.board.start(self.loaded)
             self.system.space.start()
         else:
             address = find_function(self.loaded.image, call.function, self.discovered)

@@ -12,8 +12,8 @@ from typing import Final
 import numpy as np
 
 from kinst.rewriter.arch.registry import dissector
+from kinst.runtime.machine.events.progress import Fault
 from kinst.runtime.machine.nobodys import nobodys, nothing_at
-from kinst.runtime.machine.progress import Fault
 from kinst.runtime.machine.system import System
 from kinst.runtime.tracing.host.ending import CpuPlace, Stuck
 from kinst.runtime.tracing.host.whereabouts import Whereabouts

@@ -69,11 +69,10 @@ class Shifted:
         self._timed.advance()
 
 
-def blank_firing(frame: TrapFrame, cpu: int, thread: int) -> Firing:
+def blank_firing(frame: TrapFrame, cpu: int, thread: int, *, site: int = 0) -> Firing:
     """A firing that was not caused by an instruction of the guest."""
-    firing = Firing(frame, Enabling(0, lambda _firing: None, lambda _firing, _index: 0, 0))
-    firing.cpu, firing.thread = cpu, thread
-    return firing
+    enabling = Enabling(0, lambda _firing: None, lambda _firing, _index: 0, 0)
+    return Firing(frame, enabling, cpu=cpu, thread=thread, site=site)
 
 
 class NoGuest:

@@ -34,9 +34,8 @@ class GuestHost:
         """Put the registers of that CPU into the trap frame. The engine has the state of one CPU, which is changed for
         this; the scheduler then continues with the CPU that it had."""
         self._system.show(cpu)
-        firing = blank_firing(self._system.trap.firing.frame, cpu, thread)
-        firing.site = firing.regs[self.arch.pc]
-        return firing
+        frame = self._system.trap.firing.frame
+        return blank_firing(frame, cpu, thread, site=frame.regs[self.arch.pc])
 
     def is_user(self, firing: Firing) -> bool:
         """See `Host`."""

@@ -1,10 +1,12 @@
 """The surroundings of a tracer: a guest's machine, or none."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from kinst.runtime.clauses.environment import GuestProfile, Memory, Stacks, Symbols, UserStacks, UserSymbols
+from kinst.runtime.clauses.guest.no_guest import NoStacks, NoSymbols, NoUserSymbols
+from kinst.runtime.clauses.profiles import BareProfile
 from kinst.runtime.clauses.scratch import Scratch
 from kinst.runtime.dlang.program import Clause
 from kinst.runtime.hits.combining import Replays
@@ -21,23 +23,33 @@ def _all(_clause: Clause, _probes: Identifiers, _delivery: Delivery) -> None:
     """What a hit is, clauses can look at."""
 
 
+def _where_linked(link: int, _site: int) -> int:
+    """Nothing was moved."""
+    return link
+
+
+def _nothing() -> None:
+    """There are no sites."""
+
+
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What clauses can see besides their own program, and what makes their probes fire."""
+    """What clauses can see besides their own program, and what makes their probes fire. Where there is no guest, what
+    has a default is that."""
 
     host: Host
     providers: Providers
     dtrace: DtraceProvider
     scratch: Scratch
     memory: Memory
-    stacks: Stacks
-    user_stacks: UserStacks
-    symbols: Symbols
-    user_symbols: UserSymbols
-    locate: Callable[[int, int], int]  # a link address, for the code at another address -> where it is now
-    profile: GuestProfile
-    arm: Callable[[], None]  # writes the breakpoints of what is enabled into memory
-    fold: Callable[[], None]  # gives hits that were only counted to the actions (`Counting`)
+    stacks: Stacks = field(default_factory=NoStacks)
+    user_stacks: UserStacks = field(default_factory=NoStacks)
+    symbols: Symbols = field(default_factory=NoSymbols)
+    user_symbols: UserSymbols = field(default_factory=NoUserSymbols)
+    locate: Callable[[int, int], int] = _where_linked  # a link address, for the code at another -> where it is now
+    profile: GuestProfile = field(default_factory=lambda: BareProfile(""))
+    arm: Callable[[], None] = _nothing  # writes the breakpoints of what is enabled into memory
+    fold: Callable[[], None] = _nothing  # gives hits that were only counted to the actions (`Counting`)
     admit: Admit = _all  # raises KinstError for a clause that looks at what is not known of hits
     timestamp: Callable[[], int] | None = None  # what clauses see as time (ns), if it is not the host's
     replays: Replays | None = None  # None: nothing is replayed

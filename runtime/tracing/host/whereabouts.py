@@ -97,7 +97,7 @@ class Whereabouts:
     def _lacking(self) -> Iterator[str]:
         """One sentence for each kind of missing instruction, with the place of the first."""
         told = set()
-        for address, code in self._system.undefined.items():
+        for address, code in self._system.events.undefined.items():
             why = self._system.exceptions.lacks(self._system.current, code, self._text(address, code))
             if why is not None and why not in told:
                 told.add(why)

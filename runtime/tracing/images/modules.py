@@ -11,7 +11,7 @@ from kinst.runtime.machine.loading.loaded import Loaded
 from kinst.runtime.machine.system import System
 from kinst.runtime.patched.module_sites import ModuleSites
 from kinst.runtime.patched.moved_trampolines import moved_trampolines
-from kinst.runtime.patched.sites import Patched, SiteTable
+from kinst.runtime.patched.sites import Patched, SiteHooks, SiteTable
 from kinst.runtime.tracing.images.patched_code import PatchedCode
 from kinst.runtime.trap.arch.registry import emulator
 from kinst.targets.errors import UsageError
@@ -86,10 +86,10 @@ def module_sites(module: PatchedModule, system: System, kernel: Loaded, code: Pa
         sites["trampoline"] += np.uint64((start - address) % (1 << 64))
         manifest = replace(manifest, sites=sites, trampolines=(start, size))
     patched = Patched(manifest, Loaded(image, 0, 0, ()), text)
-    table = SiteTable(patched, system.arch, emulator(system.arch), system.exceptions, is_module=True)
+    hooks = SiteHooks(returning=code.pending_returns.waiting)
+    table = SiteTable(patched, system.arch, emulator(system.arch), hooks, is_module=True)
     if trampolines is None:
         table.map_trampolines(system.space, system.trap, system.engine)
-    table.returning = code.pending_returns.waiting
     found = ModuleSites(table, image, system, kernel, trampolines)
     system.trap.dtrace_invop_add(found.claim)
     return found

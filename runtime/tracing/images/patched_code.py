@@ -8,6 +8,7 @@ from kinst.runtime.clauses.guest.moved_image import MovedImage
 from kinst.runtime.hits.explained import explained
 from kinst.runtime.machine.calling.call import CALL_RETURNS_TO
 from kinst.runtime.machine.system import System
+from kinst.runtime.patched.block_choice import BlockChoice
 from kinst.runtime.patched.block_sites import BlockSites
 from kinst.runtime.patched.call_blocks import CallBlocks
 from kinst.runtime.patched.deferred import DeferredSites
@@ -16,7 +17,7 @@ from kinst.runtime.patched.moved_trampolines import moved_trampolines
 from kinst.runtime.patched.own_copies import OwnCopies
 from kinst.runtime.patched.relocated import RelocatedCopies
 from kinst.runtime.patched.second_cpu import SecondCpu
-from kinst.runtime.patched.sites import Patched, SiteTable
+from kinst.runtime.patched.sites import Patched, SiteHooks, SiteTable
 from kinst.runtime.patched.spare_trampolines import spare_trampolines
 from kinst.runtime.patched.ways_back import WaysBack
 from kinst.runtime.trap.arch.registry import emulator
@@ -43,47 +44,49 @@ class PatchedCode:
         """
         self._system = system
         loaded = self._loaded = patched.loaded
-        if patched.manifest.method == Method.TRAP:
-            system.trap.counted = None
-        self.sites = SiteTable(patched, system.arch, emulator(system.arch), system.exceptions)
+        distances = [loaded.bias]  # of the image's copies: whoever finds one adds it
+        find = OwnCopies(loaded, system.memory, system.space.observe).finder(lambda: distances, distances.append)
+        self.moved = MovedImage(loaded.image, lambda: distances, find)
+        self.frame_rules = FrameRules(system.arch, program, self._link_address)
+        self.pending_returns = self._pending_returns()
+        choice = None
+        if patched.manifest.method == Method.BLOCK and system.trap.counted is not None:
+            choice = BlockChoice(patched.manifest, system.arch, loaded, system.memory)
+        self.sites = SiteTable(patched, system.arch, emulator(system.arch), self._hooks(patched, program, choice))
         self.sites.map_trampolines(system.space, system.trap, system.engine)
         trampolines = moved_trampolines(system, loaded, patched.manifest.trampolines[0])
-        self.sites.spare = spare_trampolines(system, loaded, patched.manifest.trampolines[0])
-        copies = RelocatedCopies(self.sites, loaded, system.trap, trampolines, system.exceptions, system.space)
-        system.pristine = copies.pristine
-        find = OwnCopies(loaded, system.memory, system.space.observe).finder(lambda: copies.distances, copies.add)
-        self.moved = MovedImage(loaded.image, lambda: copies.distances, find)
+        copies = RelocatedCopies(self.sites, loaded, distances, system.trap, trampolines, system.space)
+        system.attach_original(copies.pristine)
         system.trap.dtrace_invop_add(ModeCheck(copies.claim, copies.pristine, system, warn).claim)
-        self.frame_rules = FrameRules(system.arch, program, self._link_address)
-        self.pending_returns = self._pending_returns(copies)
-        self.sites.returning = self.pending_returns.waiting
-        self.sites.at_block = CallBlocks(
-            SecondCpu(system, loaded), WaysBack(program), system.arch.nops, loaded.image
-        ).enabling
-        self._blocks = None
-        if patched.manifest.method == Method.BLOCK and system.trap.counted is not None:
-            self._blocks = BlockSites(self.sites, loaded, system)
+        self._blocks = None if choice is None else BlockSites(self.sites, choice, loaded, system)
         self._deferred: DeferredSites | None = None
         if self.sites.manifest.is_deferred.any():
-            self._deferred = DeferredSites(self.sites, loaded, system, trampolines)
+            self._deferred = DeferredSites(self.sites, loaded, system, trampolines, self._blocks)
             system.trap.dtrace_invop_add(self._deferred.claim)
-            if self._blocks is not None:
-                self._blocks.refresh = self._deferred.refresh
 
-    def _pending_returns(self, copies: RelocatedCopies) -> PendingReturns:
+    def _hooks(self, patched: Patched, program: Callable[[], Program], choice: BlockChoice | None) -> SiteHooks:
+        system, loaded = self._system, self._loaded
+        blocks = CallBlocks(SecondCpu(system, loaded), WaysBack(program), system.arch.nops, loaded.image)
+        return SiteHooks(
+            self.pending_returns.waiting,
+            blocks.enabling,
+            spare_trampolines(system, loaded, patched.manifest.trampolines[0]),
+            None if choice is None else choice.begins,
+        )
+
+    def _pending_returns(self) -> PendingReturns:
         system, arch = self._system, self._system.arch
         symbols = named(self._loaded.image, self._link_address)
         returns = ReturnAddresses(
             arch,
             stack_effects(arch),
-            system.exceptions.armed,
-            reader(system, copies.pristine),
+            arch.engine.armed,
+            reader(system, system.pristine),
             lambda address: address == CALL_RETURNS_TO or symbols(address),
             self.frame_rules.here,
         )
-        pending = PendingReturns(arch, system.trap.firing, system.engine.frame.read, returns)
-        pending.marks = system.engine.look_at_blocks(pending.look)
-        return pending
+        look_at_blocks = system.engine.look_at_blocks
+        return PendingReturns(arch, system.trap.firing, system.engine.frame.read, returns, look_at_blocks)
 
     def _link_address(self, address: int) -> int:
         return self.moved.original(address) - self._loaded.bias

@@ -121,11 +121,7 @@ class InlineClauses:
             enabling, leaves = found
             if leaves is not None and not leaves(firing):
                 return
-            firing.enabling = enabling
-            try:
-                run(firing)
-            finally:
-                firing.enabling = outer
+            firing.fire_instead(enabling, run)
 
         return run_in_copy
 

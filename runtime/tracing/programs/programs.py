@@ -125,7 +125,7 @@ class ProgramReader:
 
         def on_pragma(node: tree.Pragma) -> None:
             set_option(node, options)
-            macros.has_defaults = options.is_on("defaultargs")
+            macros.default(has_defaults=options.is_on("defaultargs"))
 
         unit = parser.parse(
             text,

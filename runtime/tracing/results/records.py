@@ -2,7 +2,8 @@
 
 import math
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from io import BytesIO
 from typing import Any, Final
 
@@ -39,12 +40,21 @@ class Kept:
         self._records: deque[Record] = deque()
         self.console = bytearray()
         self.messages = messages
-        self.on_records: Callable[[], None] | None = None  # called when records come, if someone waits for them
+        self._on_records: Callable[[], None] | None = None  # if someone waits for them
 
     @property
     def status(self) -> int | None:
         """The status of the last exit() that was consumed; None if there was none."""
         return self._actions.status
+
+    @contextmanager
+    def calling(self, on_records: Callable[[], None]) -> Iterator[None]:
+        """Calls `on_records` when records come, in this context."""
+        self._on_records = on_records
+        try:
+            yield
+        finally:
+            self._on_records = None
 
     def take(self) -> Records:
         """The records since the last time."""
@@ -61,8 +71,8 @@ class Kept:
                 self._print(entry)
             else:
                 self.messages.append(error_message(entry, self._describe(entry.probe)))
-        if self._records and self.on_records is not None:
-            self.on_records()
+        if self._records and self._on_records is not None:
+            self._on_records()
 
     def _print(self, data: bytes) -> None:
         self.console += data

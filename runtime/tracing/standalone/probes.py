@@ -10,13 +10,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kinst.runtime.clauses.guest.no_guest import NoStacks, NoUserSymbols
+from kinst.runtime.clauses.guest.no_guest import NoUserSymbols
 from kinst.runtime.clauses.guest.symbols import ImageSymbols
 from kinst.runtime.clauses.profiles import BareProfile
 from kinst.runtime.clauses.scratch import Scratch
-from kinst.runtime.machine.boards.registry import new_board
 from kinst.runtime.machine.loading.loaded import Loaded
-from kinst.runtime.patched.sites import Patched, SiteTable
+from kinst.runtime.patched.sites import Patched, SiteHooks, SiteTable
 from kinst.runtime.providers.dtrace import DtraceProvider
 from kinst.runtime.tracing.host.contract import Host, blank_firing
 from kinst.runtime.tracing.host.surroundings import SCRATCH, Admit, Surroundings
@@ -30,7 +29,6 @@ from kinst.runtime.trap.arch.registry import emulator
 from kinst.runtime.trap.trap_frame import TrapFrame
 from kinst.targets.c_types import ImageTypes
 from kinst.targets.errors import KinstError
-from kinst.targets.machines.registry import default_machine
 from kinst.targets.manifest.packed import Manifest
 from kinst.targets.standalone import Action, Standalone
 
@@ -69,8 +67,9 @@ class KeptProbes:
         prepared, arch, dtrace = self._prepared, host.arch, DtraceProvider()
         sites = None
         if self.manifest is not None:
-            exceptions = new_board(default_machine(arch.name)).exceptions
-            sites = SiteTable(Patched(self.manifest, loaded, b""), arch, emulator(arch), exceptions)
+            # No site is left by a jump, unless the manifest lies.
+            hooks = SiteHooks(returning=lambda enablings, _size: enablings[0])
+            sites = SiteTable(Patched(self.manifest, loaded, b""), arch, emulator(arch), hooks)
         providers = providers_of(dtrace, host, sites, loaded, types)
         if sites is not None:
             self._hits.attach(sites, host.now)
@@ -82,14 +81,10 @@ class KeptProbes:
             dtrace=dtrace,
             scratch=scratch,
             memory=ConstantMemory(prepared.original, scratch),
-            stacks=NoStacks(),
-            user_stacks=NoStacks(),
             symbols=symbols,
             user_symbols=NoUserSymbols(symbols.object_start),
-            locate=lambda link, _site: link,
             profile=BareProfile(prepared.path.name),
             arm=lambda: arm(sites),
-            fold=lambda: None,
             admit=admit,
             timestamp=self._hits.now,
             take_drops=self._take_drops,

@@ -84,7 +84,6 @@ class RecordedHits:
         """Take over what the providers of a table's probes have for arguments. kinst's have none. `passing` gives the
         time here."""
         self._table, self._passing = table, passing
-        table.returning = lambda enablings, _size: enablings[0]  # no site is left by a jump, unless the manifest lies
         for kind, default in list(table.arguments.items()):
             if kind != ProbeKind.KINST:
                 table.arguments[kind] = self._given(default)
@@ -119,15 +118,15 @@ class RecordedHits:
     def _fire(self, record: list[int], firing: Firing) -> None:
         address, enablings = self._site(record[0])
         self._values.update((name, record[column]) for name, column in self._fields.items())
-        self._registers[self._arch.pc] = firing.site = address
+        self._registers[self._arch.pc] = address
+        firing.move(address)
         for number, column in self._numbers.items():
             self._registers[number] = record[column]
         self._registers.known = self._known
         if self._time is not None:
             self._last = self._nanoseconds(record[self._time])
         for one in enablings:
-            firing.enabling = one
-            one.action(firing)
+            firing.fire(one)
         self._registers.known = frozenset()
 
     def _site(self, row: int) -> tuple[int, tuple[Enabling, ...]]:

@@ -64,9 +64,7 @@ def _signature(units: Units, unit: Unit) -> int:
 
 
 def _old_type_units(sections: DebugSections) -> Units:
-    units = Units(_OldTypeSections(sections))
-    units.all = [replace(unit, first=unit.first + 8 + unit.sizes.offset) for unit in units.all]
-    return units
+    return Units(_OldTypeSections(sections), lambda unit: replace(unit, first=unit.first + 8 + unit.sizes.offset))
 
 
 class _OldTypeSections(DebugSections):

@@ -1,7 +1,7 @@
 """.debug_info -> its units, and entries of a unit (DWARF 5, 7.5.1; 2 to 4 alike but for the header)."""
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -74,8 +74,8 @@ class Entry:
 class Units:
     """All units of .debug_info, whose headers are read at once."""
 
-    def __init__(self, sections: DebugSections) -> None:
-        """Reads the headers: some microseconds a unit.
+    def __init__(self, sections: DebugSections, read: Callable[[Unit], Unit] | None = None) -> None:
+        """Reads the headers: some microseconds a unit. `read` reads on where headers are longer.
 
         A unit whose header makes no sense is left out, with all behind it if its length does not either; `damage` then
         says what is wrong with the first.
@@ -83,7 +83,8 @@ class Units:
         self.sections = sections
         self.info = sections.get("info")
         self.damage: ImageError | None = None
-        self.all = self._headers()
+        headers = self._headers()
+        self.all = headers if read is None else [read(unit) for unit in headers]
         self.offsets: NDArray[np.int64] = np.array([unit.offset for unit in self.all], np.int64)
         self._opened: tuple[Unit, UnitEntries] | None = None
 

@@ -7,7 +7,7 @@ import pytest
 
 from kinst.runtime.clauses.guest.guest_memory import GuestMemory
 from kinst.runtime.clauses.scratch import Scratch
-from kinst.runtime.machine.boards.registry import new_board
+from kinst.runtime.machine.boards.registry import board_of
 from kinst.runtime.machine.configuration import ClockKind, Configuration, End
 from kinst.runtime.machine.loading.loaded import Loaded
 from kinst.runtime.machine.system import System
@@ -31,8 +31,8 @@ class Guest:
 
     def __init__(self) -> None:
         facts = machine_facts("virt-riscv64")
-        self.system = System(facts, new_board(facts.name), Configuration(clock=ClockKind.ICOUNT))
-        self.system.board.start(self.system, Loaded(cast("Image", None), 0, RAM, ()))
+        self.system = System(facts, board_of(facts.name), Configuration(clock=ClockKind.ICOUNT))
+        self.system.board.start(Loaded(cast("Image", None), 0, RAM, ()))
         memory, space = self.system.memory, self.system.space
         memory.store(ROOT + 8, 8, TABLE >> 2 | V)
         memory.store(ROOT + 16, 8, RAM >> 2 | V | R | W | X | A | D)

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from kinst.runtime.machine.boards.registry import new_board
+from kinst.runtime.machine.boards.registry import board_of
 from kinst.runtime.machine.configuration import ClockKind, Configuration, End
+from kinst.runtime.machine.hooks import MachineHooks
 from kinst.runtime.machine.loading.loaded import Loaded
 from kinst.runtime.machine.loading.loader import load_image
 from kinst.runtime.machine.system import System
@@ -25,7 +26,7 @@ class Machine:
 
     def __init__(self, arch: str) -> None:
         facts = machine_facts(default_machine(arch))
-        self.system = System(facts, new_board(facts.name), Configuration(memory=MEMORY, clock=ClockKind.ICOUNT))
+        self.system = System(facts, board_of(facts.name), Configuration(memory=MEMORY, clock=ClockKind.ICOUNT))
         image = open_image(SAMPLES / f"kernel-{arch}.elf")
         self.loaded: Loaded = load_image(image, facts, self.system.memory)
         self.ql: Any = self.system.engine.ql
@@ -33,9 +34,12 @@ class Machine:
         assert found is not None
         self.function = found
         self.console = bytearray()
-        self.system.console_sink = self.console.extend
-        self.system.board.start(self.system, self.loaded)
+        self.system.board.start(self.loaded)
         self.system.space.start()
+
+    def run(self) -> End:
+        """Run, and keep what is printed."""
+        return self.system.run(hooks=MachineHooks(console=self.console.extend))
 
 
 @pytest.fixture(params=NAMES)
@@ -50,7 +54,7 @@ def plain() -> dict[str, bytes]:
     consoles = {}
     for arch in NAMES:
         alone = Machine(arch)
-        assert alone.system.run() is End.POWER_OFF
+        assert alone.run() is End.POWER_OFF
         consoles[arch] = bytes(alone.console)
     return consoles
 
@@ -72,7 +76,7 @@ def test_a_hook_sees_registers_and_changes_nothing(machine: Machine, plain: dict
     seen = []
     machine.ql.hook_address(lambda ql: seen.append((ql.arch.regs.arch_pc, ql.arch.regs.arch_sp)), machine.function)
 
-    assert machine.system.run() is End.POWER_OFF
+    assert machine.run() is End.POWER_OFF
     assert {pc for pc, _ in seen} == {machine.function}
     assert all(sp for _, sp in seen)
     assert bytes(machine.console) == plain[machine.system.arch.name]
@@ -82,10 +86,10 @@ def test_a_hook_stops_the_machine_and_it_goes_on(machine: Machine, plain: dict[s
     """`ql.stop()`."""
     hook = machine.ql.hook_address(lambda ql: ql.stop(), machine.function)
 
-    assert machine.system.run() is End.STOPPED
+    assert machine.run() is End.STOPPED
     stopped = bytes(machine.console)
     hook.remove()
-    assert machine.system.run() is End.POWER_OFF
+    assert machine.run() is End.POWER_OFF
     assert bytes(machine.console) == plain[machine.system.arch.name] != stopped
 
 
@@ -97,7 +101,7 @@ def test_an_error_in_a_hook_ends_the_run(machine: Machine) -> None:
 
     machine.ql.hook_address(fail, machine.function)
     with pytest.raises(LookupError, match="in a hook"):
-        machine.system.run()
+        machine.run()
 
 
 def test_a_snapshot_is_gone_back_to(machine: Machine) -> None:
@@ -111,13 +115,13 @@ def test_a_snapshot_is_gone_back_to(machine: Machine) -> None:
         ql.stop()
 
     machine.ql.hook_address(called, machine.function)
-    machine.system.run()
+    machine.run()
     snapshot, before = machine.ql.save(reg=False, cpu_context=True), len(machine.console)
-    machine.system.run()
+    machine.run()
     printed = bytes(machine.console[before:])
 
     machine.ql.restore(snapshot)
-    machine.system.run()
+    machine.run()
 
     first, second, third = calls
     assert first != second == third

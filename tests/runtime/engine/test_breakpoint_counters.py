@@ -11,6 +11,7 @@ import unicorn
 from unicorn import arm64_const, x86_const
 
 from kinst.runtime.engine.breakpoint_counters import BreakpointCounters
+from kinst.runtime.engine.cpu_places import CpuPlaces
 from kinst.runtime.engine.hit_records import ClockWord, HitRecords
 from kinst.runtime.engine.host.breakpoints import BREAKPOINTS, BreakpointRow
 from tests.runtime.engine.host_memory import host_code, map_pages
@@ -63,10 +64,10 @@ class Host:
         self.copies = knows_general
         general = ctypes.addressof(self.general) if knows_general else 0
         self.time = ctypes.c_uint64(1000)
-        time = ClockWord(ctypes.addressof(self.time), 10), lambda _name: IDENTITY
-        self.counters = BreakpointCounters(
-            ctypes.addressof(self.live_pc), BATCH, REGISTERS, frame, general, IP, (NUMBER, BIAS), at, *time
-        )
+        pc = ctypes.addressof(self.live_pc)
+        places = CpuPlaces(pc, BATCH, REGISTERS, frame, general, IP, lambda _name: IDENTITY)
+        time = ClockWord(ctypes.addressof(self.time), 10)
+        self.counters = BreakpointCounters(places, (NUMBER, BIAS), at, time)
         self.counters.callback(*map(ctypes.c_void_p, (PYTHON, FULL, DISPATCH)))
         for array in (self.frame, self.general, self.counters._numbers, self.counters._places):
             self.map(ctypes.addressof(array), ctypes.sizeof(array))

@@ -44,7 +44,7 @@ class Case:
         hook._state.last = self.last
         for address in self.marks:
             hook.marks.mark(address)
-        hook.marks.looks_at_next = self.looks_at_next and bool(self.marks)
+        hook.marks.look_at_next(is_wanted=self.looks_at_next and bool(self.marks))
         return hook
 
 

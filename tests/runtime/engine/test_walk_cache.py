@@ -190,9 +190,9 @@ def test_who_only_asks_is_told_and_the_emulator_gets_nothing(host: Host) -> None
 def test_nothing_is_given_while_it_is_off_or_after_it_was_forgotten(host: Host) -> None:
     assert host.miss(0x7000, 0) is None
     host.keep(0x1000, 1)
-    host.cache.is_off = True
+    host.cache.turn(is_off=True)
     assert host.miss(0x7000, 0) is None
-    host.cache.is_off = False
+    host.cache.turn(is_off=False)
     assert host.miss(0x7000, 0) == (0x1000, 1)
     host.cache.forget()
     assert host.miss(0x7000, 0) is None

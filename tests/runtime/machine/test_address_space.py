@@ -5,8 +5,9 @@ from typing import cast
 
 import pytest
 
-from kinst.runtime.machine.boards.registry import new_board
+from kinst.runtime.machine.boards.registry import board_of
 from kinst.runtime.machine.configuration import ClockKind, Configuration, End
+from kinst.runtime.machine.hooks import MachineHooks
 from kinst.runtime.machine.loading.loaded import Loaded
 from kinst.runtime.machine.system import System
 from kinst.runtime.paging.walker import Access, PageFault
@@ -41,8 +42,8 @@ POWER_OFF = (*li(T0, 0x10_0000), *li(T1, 0x5555), store(T1, T0, size=2), WFI)
 @pytest.fixture
 def system() -> Iterator[System]:
     facts = machine_facts("virt-riscv64")
-    made = System(facts, new_board(facts.name), Configuration(clock=ClockKind.ICOUNT))
-    made.board.start(made, Loaded(cast("Image", None), 0, CODE, ()))
+    made = System(facts, board_of(facts.name), Configuration(clock=ClockKind.ICOUNT))
+    made.board.start(Loaded(cast("Image", None), 0, CODE, ()))
     yield made
 
 
@@ -114,10 +115,14 @@ def test_ram_must_be_aligned_and_may_not_overlap(system: System) -> None:
 
 def test_the_trap_path_reaches_devices_as_the_guest_does(system: System) -> None:
     """A stack may lie in a device's window: an emulated push is a store there."""
-    printed = bytearray()
-    system.console_sink = printed.extend
-    serial = 0x1000_0000
-    system.space.store(serial, 1, ord("x"))
+    printed, serial = bytearray(), 0x1000_0000
+    system.memory.write(CODE, code(jalr(ZERO, ZERO)))
+
+    def after_turn() -> None:
+        system.space.store(serial, 1, ord("x"))
+        system.finish(End.STOPPED)
+
+    assert system.run(10**9, hooks=MachineHooks(printed.extend, after_turn)) is End.STOPPED
     assert printed == b"x"
     assert system.space.load(serial + 5, 1) & 0x20  # ready to send
     with pytest.raises(PageFault):
@@ -126,7 +131,7 @@ def test_the_trap_path_reaches_devices_as_the_guest_does(system: System) -> None
 
 def test_on_a_pc_the_bus_floats_for_the_trap_path_too() -> None:
     facts = machine_facts("pc-amd64")
-    pc = System(facts, new_board(facts.name), Configuration(clock=ClockKind.ICOUNT))
+    pc = System(facts, board_of(facts.name), Configuration(clock=ClockKind.ICOUNT))
     pc.space.store(HOLE, 8, 1)
     pc.space.store(HOLE, 16, 1)
     assert (pc.space.load(HOLE, 8), pc.space.load(HOLE, 16)) == ((1 << 64) - 1, (1 << 128) - 1)

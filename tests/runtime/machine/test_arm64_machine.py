@@ -9,8 +9,9 @@ from typing import cast
 import pytest
 
 from kinst.rewriter.assemble import assemble
-from kinst.runtime.machine.boards.registry import new_board
+from kinst.runtime.machine.boards.registry import board_of
 from kinst.runtime.machine.configuration import ClockKind, Configuration, End
+from kinst.runtime.machine.hooks import MachineHooks
 from kinst.runtime.machine.loading.loaded import Loaded
 from kinst.runtime.machine.loading.loader import load_image
 from kinst.runtime.machine.system import System
@@ -47,7 +48,7 @@ class Guest:
 
     def __post_init__(self) -> None:
         facts = machine_facts(self.machine)
-        self.system = System(facts, new_board(self.machine), Configuration(cpus=self.cpus, clock=ClockKind.ICOUNT))
+        self.system = System(facts, board_of(self.machine), Configuration(cpus=self.cpus, clock=ClockKind.ICOUNT))
         memory = self.system.memory
         level, end = ("el2", END.replace("hvc", "smc")) if "el2" in self.machine else ("el1", END)
         memory.write(CODE, assemble(ARM64, f"{self.program}; {end}", CODE))
@@ -55,7 +56,7 @@ class Guest:
             report = REPORT.format(offset=offset, el=level, end=end)
             memory.write(VECTORS + offset, assemble(ARM64, report, VECTORS + offset))
         # No image: the program is in memory already.
-        self.system.board.start(self.system, Loaded(cast("Image", None), 0, CODE, ()))
+        self.system.board.start(Loaded(cast("Image", None), 0, CODE, ()))
         for name, value in (
             (f"vbar_{level}", VECTORS),
             ("sp", STACK),
@@ -391,7 +392,7 @@ def test_each_cpu_has_its_own_translations(*, is_shared: bool) -> None:
 def console(path: Path, *, until: bytes, typed: bytes = b"") -> bytes:
     """What an image prints until `until` is seen."""
     facts = machine_facts("virt-arm64")
-    system = System(facts, new_board("virt-arm64"), Configuration())
+    system = System(facts, board_of("virt-arm64"), Configuration())
     printed = bytearray()
 
     def sink(data: bytes) -> None:
@@ -399,10 +400,9 @@ def console(path: Path, *, until: bytes, typed: bytes = b"") -> bytes:
         if printed.endswith(until):
             system.finish(End.UNTIL)
 
-    system.console_sink = sink
     system.serial_line.type(typed)
-    system.board.start(system, load_image(open_image(path), facts, system.memory))
-    assert system.run(60_000_000_000) is End.UNTIL
+    system.board.start(load_image(open_image(path), facts, system.memory))
+    assert system.run(60_000_000_000, hooks=MachineHooks(console=sink)) is End.UNTIL
     return bytes(printed)
 
 

@@ -9,11 +9,13 @@ from kinst.runtime.api import open_image
 from kinst.runtime.machine.calling.call import parse_call
 from kinst.runtime.machine.configuration import End
 from kinst.runtime.trace import Trace
+from kinst.runtime.tracing.given import Machine
+from kinst.targets.arch.amd64 import AMD64
 from kinst.targets.arch.arm64 import ARM64
 from kinst.targets.arch.registry import NAMES
 from kinst.targets.errors import KinstError, MachineError, UsageError
 from tests.runtime.tracing.recorder import Recorder
-from tests.writers.elf import EM_AARCH64, Part, Symbol, elf64
+from tests.writers.elf import EM_AARCH64, EM_X86_64, Part, Symbol, elf64
 
 SAMPLES = Path(__file__).parents[3] / "samples"
 
@@ -101,3 +103,14 @@ def test_a_timer_that_is_read_is_a_line_and_no_traceback(tmp_path: Path) -> None
     path.write_bytes(elf64(EM_AARCH64, text, [Part(".text", text, code, 5)], [Symbol("clock", text, 8)]))
     with open_image(path) as image, pytest.raises(MachineError, match=r"^at 0x40080000: the generic timer: a function"):
         image.call("clock")
+
+
+def test_a_counter_that_needs_no_device_is_the_machines_time(tmp_path: Path) -> None:
+    """amd64's, which begins at 0 with each call."""
+    text, path = 0x4008_0000, tmp_path / "counter.elf"
+    code = assemble(AMD64, "rdtsc; shl $32, %rdx; or %rdx, %rax; ret", text)
+    path.write_bytes(elf64(EM_X86_64, text, [Part(".text", text, code, 5)], [Symbol("clock", text, len(code))]))
+    with open_image(path) as image:
+        machine = Machine(clock="icount")
+        first, second = (image.call("clock", machine=machine) for _ in range(2))
+    assert 0 < first == second < 1000

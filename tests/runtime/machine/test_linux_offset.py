@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from kinst.runtime.machine.boards.registry import new_board
+from kinst.runtime.machine.boards.registry import board_of
 from kinst.runtime.machine.configuration import ClockKind, Configuration
 from kinst.runtime.machine.loading.loaded import Loaded
 from kinst.runtime.machine.loading.loader import load_image
@@ -54,7 +54,7 @@ SECTIONS {
 
 def loaded(image: Image, machine: str, seed: int | None, *patches: Patch) -> tuple[System, Loaded]:
     facts = machine_facts(machine)
-    system = System(facts, new_board(machine), Configuration(clock=ClockKind.ICOUNT, kaslr_seed=seed))
+    system = System(facts, board_of(machine), Configuration(clock=ClockKind.ICOUNT, kaslr_seed=seed))
     return system, load_image(image, facts, system.memory, kaslr_seed=seed, patches=patches)
 
 
@@ -116,7 +116,7 @@ def test_other_kernels_are_put_elsewhere_and_told_the_seed(tmp_path: Path, machi
     ((virtual, physical, _),) = image.segments
     assert virtual == VIRTUAL
     assert (physical - RAM[machine]) % STEP == 0 != physical - RAM[machine] - STEP
-    system.board.start(system, image)
+    system.board.start(image)
     assert SEED.to_bytes(8, "big") in bytes(system.memory.regions[0].view)
 
 

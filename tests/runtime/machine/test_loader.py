@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from kinst.runtime.machine.boards.registry import new_board
+from kinst.runtime.machine.boards.registry import board_of
 from kinst.runtime.machine.configuration import ClockKind, Configuration
 from kinst.runtime.machine.loading.loaded import Loaded
 from kinst.runtime.machine.loading.loader import load_image, misplaced
@@ -36,7 +36,7 @@ def loaded(
     path = folder / "image.elf"
     path.write_bytes(elf64(machine, VIRTUAL + 8, parts, kind=kind))
     facts = machine_facts(MACHINES[machine])
-    system = System(facts, new_board(facts.name), Configuration(clock=ClockKind.ICOUNT, memory=memory))
+    system = System(facts, board_of(facts.name), Configuration(clock=ClockKind.ICOUNT, memory=memory))
     return system, load_image(open_image(path), facts, system.memory)
 
 
@@ -109,7 +109,7 @@ def test_an_image_of_another_board_is_told_what_it_wants(tmp_path: Path, parts: 
     path = tmp_path / "image.elf"
     path.write_bytes(elf64(EM_AARCH64, parts[0], [Part(f".{at:x}", at, b"code", 7, size=0x1000) for at in parts]))
     facts = machine_facts("virt-arm64")
-    system = System(facts, new_board(facts.name), Configuration(clock=ClockKind.ICOUNT))
+    system = System(facts, board_of(facts.name), Configuration(clock=ClockKind.ICOUNT))
     with pytest.raises(MachineError, match=told):
         load_image(open_image(path), facts, system.memory)
 
@@ -122,7 +122,7 @@ def test_what_is_linked_into_flash_starts_there_or_is_of_another_board(tmp_path:
     path = tmp_path / "image.elf"
     path.write_bytes(elf64(EM_AARCH64, at, [Part(".text", at, b"code", 7, size=0x1000)]))
     facts = machine_facts("virt-arm64")
-    system = System(facts, new_board(facts.name), Configuration(clock=ClockKind.ICOUNT))
+    system = System(facts, board_of(facts.name), Configuration(clock=ClockKind.ICOUNT))
     found = misplaced(load_image(open_image(path), facts, system.memory), facts)
     assert told in (found or "")
     assert bool(found) is bool(told)

@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 from kinst.rewriter.assemble import assemble
-from kinst.runtime.machine.boards.registry import new_board
+from kinst.runtime.machine.boards.registry import board_of
 from kinst.runtime.machine.configuration import ClockKind, Configuration, End
 from kinst.runtime.machine.exceptions.amd64_segments import load_flat_code, load_flat_stack
+from kinst.runtime.machine.hooks import MachineHooks
 from kinst.runtime.machine.loading.loaded import Loaded
 from kinst.runtime.machine.loading.loader import load_image
 from kinst.runtime.machine.system import System
@@ -57,9 +58,9 @@ class Guest:
 
     def __post_init__(self) -> None:
         facts = machine_facts("pc-amd64")
-        self.system = System(facts, new_board("pc-amd64"), Configuration(cpus=self.cpus, clock=ClockKind.ICOUNT))
+        self.system = System(facts, board_of("pc-amd64"), Configuration(cpus=self.cpus, clock=ClockKind.ICOUNT))
         image: Any = SimpleNamespace(data=np.zeros(0, np.uint8), segments=())
-        self.system.board.start(self.system, Loaded(image, 0, CODE, ()))
+        self.system.board.start(Loaded(image, 0, CODE, ()))
         self.write(CODE, f"{self.program}; {END}")
         self.write(COMMON, REPORT)
         for vector in range(256):
@@ -442,9 +443,9 @@ def test_no_cpu_offers_random_numbers_of_the_host() -> None:
 @pytest.mark.parametrize("size", [512 << 10, 4 << 30])
 def test_memory_that_no_pc_of_ours_has(size: int) -> None:
     facts, image = machine_facts("pc-amd64"), real_image("gnumach")
-    system = System(facts, new_board("pc-amd64"), Configuration(memory=size))
+    system = System(facts, board_of("pc-amd64"), Configuration(memory=size))
     with pytest.raises(MachineError, match="pc-amd64"):
-        system.board.start(system, load_image(open_image(image), facts, system.memory))
+        system.board.start(load_image(open_image(image), facts, system.memory))
 
 
 # -- kernels ----------------------------------------------------------------------------------------------------------
@@ -455,7 +456,7 @@ def console(
 ) -> bytes:
     """What an image prints until `until` is seen or it switches the machine off."""
     facts = machine_facts("pc-amd64")
-    system = System(facts, new_board("pc-amd64"), Configuration(cpus=cpus, clock=clock, command_line=command_line))
+    system = System(facts, board_of("pc-amd64"), Configuration(cpus=cpus, clock=clock, command_line=command_line))
     printed = bytearray()
 
     def sink(data: bytes) -> None:
@@ -463,9 +464,8 @@ def console(
         if printed.endswith(until):
             system.finish(End.UNTIL)
 
-    system.console_sink = sink
-    system.board.start(system, load_image(open_image(path), facts, system.memory))
-    assert system.run(60_000_000_000) in (End.UNTIL, End.POWER_OFF)
+    system.board.start(load_image(open_image(path), facts, system.memory))
+    assert system.run(60_000_000_000, hooks=MachineHooks(console=sink)) in (End.UNTIL, End.POWER_OFF)
     return bytes(printed)
 
 

@@ -5,7 +5,7 @@ from itertools import chain, count, repeat
 
 import pytest
 
-from kinst.runtime.machine.progress import Fault, Progress
+from kinst.runtime.machine.events.progress import Fault, Progress
 
 SP = 1
 

@@ -4,10 +4,11 @@ from typing import cast
 
 import pytest
 
-from kinst.runtime.machine.boards.registry import new_board
+from kinst.runtime.machine.boards.registry import board_of
 from kinst.runtime.machine.configuration import ClockKind, Configuration, End
 from kinst.runtime.machine.devices.riscv.sbi import Extension
 from kinst.runtime.machine.exceptions.riscv64 import SUPERVISOR, machine_mode
+from kinst.runtime.machine.hooks import MachineHooks
 from kinst.runtime.machine.loading.loaded import Loaded
 from kinst.runtime.machine.loading.loader import load_image
 from kinst.runtime.machine.system import System
@@ -35,13 +36,13 @@ NAMES = (*LEFT, "stvec", "misa", "a0", "a1")
 def harts(firmware: str | None) -> dict[int, tuple[int, dict[str, int]]]:
     """By where they are: number and registers of two harts, once both execute nothing but `STAY` in S mode."""
     facts = machine_facts("virt-riscv64")
-    system = System(facts, new_board("virt-riscv64"), Configuration(cpus=2, clock=ClockKind.ICOUNT))
+    system = System(facts, board_of("virt-riscv64"), Configuration(cpus=2, clock=ClockKind.ICOUNT))
     loaded = Loaded(cast("Image", None), 0, CODE, ((CODE, CODE, 0x1000),))
     if firmware is not None:
         loaded = load_image(open_image(real_image(firmware)), facts, system.memory)
     system.memory.write(CODE, code(*STARTS, STAY))
     system.memory.write(SECOND, code(STAY))
-    system.board.start(system, loaded)
+    system.board.start(loaded)
     arrived: set[int] = set()
 
     def look() -> None:
@@ -50,8 +51,7 @@ def harts(firmware: str | None) -> dict[int, tuple[int, dict[str, int]]]:
         if len(arrived) == len(system.cpus):
             system.finish(End.STOPPED)
 
-    system.after_turn = look
-    assert system.run(10_000_000_000) is End.STOPPED
+    assert system.run(10_000_000_000, hooks=MachineHooks(after_turn=look)) is End.STOPPED
     found = {}
     for cpu in system.cpus:
         system.show(cpu.number)

@@ -5,7 +5,7 @@ from typing import cast
 
 import pytest
 
-from kinst.runtime.machine.boards.registry import new_board
+from kinst.runtime.machine.boards.registry import board_of
 from kinst.runtime.machine.configuration import ClockKind, Configuration, End
 from kinst.runtime.machine.loading.loaded import Loaded
 from kinst.runtime.machine.system import System
@@ -71,14 +71,14 @@ class Guest:
 
     def __post_init__(self) -> None:
         facts = machine_facts("virt-riscv64")
-        self.system = System(facts, new_board("virt-riscv64"), Configuration(cpus=self.cpus, clock=self.clock))
+        self.system = System(facts, board_of("virt-riscv64"), Configuration(cpus=self.cpus, clock=self.clock))
         memory = self.system.memory
         memory.write(CODE, code(*li(T0, 0), *la(T0, MACHINE_VECTOR), csrw("mtvec", T0), *self.program))
         memory.write(MACHINE_VECTOR, code(*REPORT["m"]))
         # S mode may use the test device too.
         memory.write(SUPERVISOR_VECTOR, code(*REPORT["s"], *POWER_OFF))
         # No image: the program is in memory already.
-        self.system.board.start(self.system, Loaded(cast("Image", None), 0, CODE, ()))
+        self.system.board.start(Loaded(cast("Image", None), 0, CODE, ()))
 
     @property
     def start(self) -> int:

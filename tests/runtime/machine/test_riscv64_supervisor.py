@@ -7,10 +7,11 @@ from typing import cast
 
 import pytest
 
-from kinst.runtime.machine.boards.registry import new_board
+from kinst.runtime.machine.boards.registry import board_of
 from kinst.runtime.machine.configuration import ClockKind, Configuration, End
 from kinst.runtime.machine.devices.riscv.sbi import Extension
 from kinst.runtime.machine.exceptions.riscv64 import machine_mode
+from kinst.runtime.machine.hooks import MachineHooks
 from kinst.runtime.machine.loading.loaded import Loaded
 from kinst.runtime.machine.loading.loader import load_image
 from kinst.runtime.machine.system import System
@@ -88,12 +89,11 @@ class Guest:
     def __post_init__(self) -> None:
         facts = machine_facts("virt-riscv64")
         configuration = Configuration(cpus=self.cpus, clock=ClockKind.ICOUNT)
-        self.system = System(facts, new_board("virt-riscv64"), configuration)
-        self.system.console_sink = self.console.extend
+        self.system = System(facts, board_of("virt-riscv64"), configuration)
         self.write(CODE, *la(T0, VECTOR), csrw("stvec", T0), *self.program, *SHUTDOWN)
         self.write(VECTOR, *REPORT, *SHUTDOWN)
         # No image: the program is in memory already.
-        self.system.board.start(self.system, Loaded(cast("Image", None), 0, CODE, ((CODE, CODE, 0x1000),)))
+        self.system.board.start(Loaded(cast("Image", None), 0, CODE, ((CODE, CODE, 0x1000),)))
 
     @property
     def start(self) -> int:
@@ -105,7 +105,7 @@ class Guest:
         return self
 
     def run(self) -> "Guest":
-        assert self.system.run(1_000_000_000) is End.POWER_OFF
+        assert self.system.run(1_000_000_000, hooks=MachineHooks(console=self.console.extend)) is End.POWER_OFF
         return self
 
     def get(self, name: str) -> int:
@@ -433,7 +433,7 @@ def normalised(text: bytes) -> list[str]:
 def test_u_boot_prints_what_it_prints_under_qemu(name: str) -> None:
     """In M mode it is told of the same devices."""
     facts = machine_facts("virt-riscv64")
-    system = System(facts, new_board("virt-riscv64"), Configuration())
+    system = System(facts, board_of("virt-riscv64"), Configuration())
     printed = bytearray()
 
     def sink(data: bytes) -> None:
@@ -441,10 +441,9 @@ def test_u_boot_prints_what_it_prints_under_qemu(name: str) -> None:
         if printed.endswith(b"=> "):
             system.finish(End.UNTIL)
 
-    system.console_sink = sink
     image = open_image(real_image(name))
-    system.board.start(system, load_image(image, facts, system.memory))
-    assert system.run(60_000_000_000) is End.UNTIL
+    system.board.start(load_image(image, facts, system.memory))
+    assert system.run(60_000_000_000, hooks=MachineHooks(console=sink)) is End.UNTIL
     assert normalised(bytes(printed)) == normalised((GOLDEN / f"{name}.console").read_bytes())
 
 

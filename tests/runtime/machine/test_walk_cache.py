@@ -10,7 +10,7 @@ from typing import Final, cast
 
 import pytest
 
-from kinst.runtime.machine.boards.registry import new_board
+from kinst.runtime.machine.boards.registry import board_of
 from kinst.runtime.machine.configuration import ClockKind, Configuration, End
 from kinst.runtime.machine.loading.loaded import Loaded
 from kinst.runtime.machine.system import System
@@ -91,7 +91,7 @@ class Guest:
 
     def __init__(self, board: str, draw: random.Random) -> None:
         facts = machine_facts(board)
-        self.system = System(facts, new_board(board), Configuration(clock=ClockKind.ICOUNT))
+        self.system = System(facts, board_of(board), Configuration(clock=ClockKind.ICOUNT))
         self.mmu, self.draw, self.base = MMUS[board], draw, facts.ram_base
         self.memory, self.registers = self.system.memory, self.system.engine.live
         self.walker = new_walker(self.system.arch)
@@ -189,7 +189,7 @@ def test_misses_are_answered_so_while_and_after_pages_are_held(board: str) -> No
 def test_a_page_that_becomes_code_is_not_granted_for_writing_as_before() -> None:
     """Otherwise the last store, which comes by another address, would change the code unnoticed."""
     facts = machine_facts("virt-riscv64")
-    system = System(facts, new_board(facts.name), Configuration(clock=ClockKind.ICOUNT))
+    system = System(facts, board_of(facts.name), Configuration(clock=ClockKind.ICOUNT))
     where, other = facts.ram_base + 0x10_0000, facts.ram_base + 0x1000_0000
     system.space.alias([(other, where, 4096)])
     system.memory.write(where, code(0, jalr(ZERO, RA)))
@@ -199,7 +199,7 @@ def test_a_page_that_becomes_code_is_not_granted_for_writing_as_before() -> None
         words += [*li(T0, instruction), store(T0, S2, size=2), jalr(RA, S0), addi(A1 + value - 7, A0, 0)]
         words += [SFENCE_VMA] if value == 7 else []
     system.memory.write(facts.ram_base, code(*words, *POWER_OFF))
-    system.board.start(system, Loaded(cast("Image", None), 0, facts.ram_base, ()))
+    system.board.start(Loaded(cast("Image", None), 0, facts.ram_base, ()))
     system.engine.live.set("priv", 1)
     assert system.run(10**9) is End.POWER_OFF
     assert [system.engine.live.get(name) for name in ("a1", "a2", "a3")] == [7, 8, 9]
@@ -239,7 +239,7 @@ class Watcher:
 
 def test_the_watcher_of_a_page_is_asked_again_when_the_page_was_written() -> None:
     facts = machine_facts("virt-riscv64")
-    system = System(facts, new_board(facts.name), Configuration(clock=ClockKind.ICOUNT))
+    system = System(facts, board_of(facts.name), Configuration(clock=ClockKind.ICOUNT))
     where, shown = facts.ram_base + 0x10_0000, facts.ram_base + 0x20_0000
     watcher = Watcher(where >> 12, shown >> 12)
     system.memory.write(where, code(addi(A0, ZERO, 1), jalr(ZERO, RA)))
@@ -247,7 +247,7 @@ def test_the_watcher_of_a_page_is_asked_again_when_the_page_was_written() -> Non
     call, again = jalr(RA, S0), SFENCE_VMA
     words = [*la(S0, where), call, again, call, again, call, again, store(ZERO, S0, 16), again, call, again, call]
     system.memory.write(facts.ram_base, code(*words, *POWER_OFF))
-    system.board.start(system, Loaded(cast("Image", None), 0, facts.ram_base, ()))
+    system.board.start(Loaded(cast("Image", None), 0, facts.ram_base, ()))
     system.space.watch(watcher)
     system.engine.live.set("priv", 1)
     system.engine.live.set("a0", 0)
@@ -258,7 +258,7 @@ def test_the_watcher_of_a_page_is_asked_again_when_the_page_was_written() -> Non
 
 def test_trampolines_are_found_again_without_a_walk(monkeypatch: pytest.MonkeyPatch) -> None:
     facts = machine_facts("virt-riscv64")
-    system = System(facts, new_board(facts.name), Configuration(clock=ClockKind.ICOUNT))
+    system = System(facts, board_of(facts.name), Configuration(clock=ClockKind.ICOUNT))
     where, asked = 0x6000_0000, list[int]()
     system.space.overlay(where, code(addi(A0, A0, 1), jalr(ZERO, RA)))
     is_for_trampoline = system.space._is_for_trampoline
@@ -270,7 +270,7 @@ def test_trampolines_are_found_again_without_a_walk(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(system.space, "_is_for_trampoline", ask)
     words = [*li(S0, where), *[jalr(RA, S0), SFENCE_VMA] * 4]
     system.memory.write(facts.ram_base, code(*words, *POWER_OFF))
-    system.board.start(system, Loaded(cast("Image", None), 0, facts.ram_base, ()))
+    system.board.start(Loaded(cast("Image", None), 0, facts.ram_base, ()))
     system.engine.live.set("priv", 1)
     system.engine.live.set("a0", 0)
     assert system.run(10**9) is End.POWER_OFF
@@ -281,7 +281,7 @@ def test_code_is_changed_by_an_address_that_cannot_be_executed() -> None:
     """As kernels do with theirs: 1 GiB from 0x80000000 is mapped once more at 0xC0000000, without X. Unicorn itself
     notices the first store to such a page."""
     facts = machine_facts("virt-riscv64")
-    system = System(facts, new_board(facts.name), Configuration(clock=ClockKind.ICOUNT))
+    system = System(facts, board_of(facts.name), Configuration(clock=ClockKind.ICOUNT))
     where, root = facts.ram_base + 0x10_0000, facts.ram_base + 0x20_0000
     for index, entry in ((0, 0xC7), (2, facts.ram_base >> 2 | 0xCF), (3, facts.ram_base >> 2 | 0xC7)):
         system.memory.store(root + 8 * index, 8, entry)
@@ -290,7 +290,7 @@ def test_code_is_changed_by_an_address_that_cannot_be_executed() -> None:
     instruction = int.from_bytes(code(addi(A0, ZERO, 2)), "little")
     words += [store(A0, S2, 16), *li(T0, instruction), store(T0, S2, size=2), jalr(RA, S0)]
     system.memory.write(facts.ram_base, code(*words, *POWER_OFF))
-    system.board.start(system, Loaded(cast("Image", None), 0, facts.ram_base, ()))
+    system.board.start(Loaded(cast("Image", None), 0, facts.ram_base, ()))
     system.engine.live.set("priv", 1)
     system.engine.live.set("satp", 8 << 60 | root >> 12)
     assert system.run(10**9) is End.POWER_OFF

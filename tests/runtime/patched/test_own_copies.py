@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from kinst.runtime.cli import run
-from kinst.runtime.machine.boards.registry import new_board
+from kinst.runtime.machine.boards.registry import board_of
 from kinst.runtime.machine.configuration import ClockKind, Configuration
 from kinst.runtime.machine.loading.loader import load_image
 from kinst.runtime.machine.system import System
@@ -30,7 +30,7 @@ def system(tmp_path: Path) -> tuple[System, OwnCopies, dict[int, int]]:
     path = tmp_path / "image.elf"
     path.write_bytes(elf64(EM_RISCV, START, [Part(".text", START, code.tobytes(), 5)]))
     facts = machine_facts("virt-riscv64")
-    machine = System(facts, new_board(facts.name), Configuration(clock=ClockKind.ICOUNT))
+    machine = System(facts, board_of(facts.name), Configuration(clock=ClockKind.ICOUNT))
     loaded = load_image(open_image(path), facts, machine.memory)
     code[::10] ^= 0x55
     code[2 * 4096 : 3 * 4096] = 0x5A

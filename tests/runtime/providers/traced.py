@@ -8,13 +8,14 @@ from kinst.rewriter.naming.static_sites import provider_names
 from kinst.rewriter.rewriting import Source, open_source, plan_probes
 from kinst.runtime.clauses.guest.guest_memory import GuestMemory
 from kinst.runtime.clauses.scratch import Scratch
-from kinst.runtime.machine.boards.registry import new_board
+from kinst.runtime.machine.boards.registry import board_of
 from kinst.runtime.machine.configuration import ClockKind, Configuration, End
+from kinst.runtime.machine.hooks import MachineHooks
 from kinst.runtime.machine.loading.loader import load_image
 from kinst.runtime.machine.system import System
 from kinst.runtime.patched.moved_trampolines import moved_trampolines
 from kinst.runtime.patched.relocated import RelocatedCopies
-from kinst.runtime.patched.sites import Patched, SiteTable
+from kinst.runtime.patched.sites import Patched, SiteHooks, SiteTable
 from kinst.runtime.providers.dtrace import DtraceProvider
 from kinst.runtime.providers.fbt import fbt_provider
 from kinst.runtime.providers.host import ImageHost, ProviderHost
@@ -57,8 +58,7 @@ class Traced:
     def run(self) -> str:
         """To the end; what was printed."""
         self.arm()
-        self.system.console_sink = self.console.extend
-        end = self.system.run(BEFORE_END)
+        end = self.system.run(BEFORE_END, hooks=MachineHooks(console=self.console.extend))
         assert end is End.POWER_OFF
         return self.console.decode().replace("\r\n", "\n")
 
@@ -74,24 +74,24 @@ def traced(
     names = [name for text in descriptions for name in parse_probe_names(text, providers=known)]
     plan = plan_probes(opened, [*names, *host.names])[1]
     facts = machine_facts(default_machine(plan.image.facts.name))
-    system = System(facts, new_board(facts.name), Configuration(cpus=cpus, clock=ClockKind.ICOUNT))
+    system = System(facts, board_of(facts.name), Configuration(cpus=cpus, clock=ClockKind.ICOUNT))
     loaded = load_image(plan.image, facts, system.memory)
     sites = SiteTable(
         Patched(plan.manifest, loaded, plan.trampolines.tobytes()),
         system.arch,
         emulator(system.arch),
-        system.exceptions,
+        SiteHooks(returning=lambda enablings, _size: enablings[0]),
     )
     static = sdt_providers(sites, system.arch, host.address_of)
     providers = Providers([DtraceProvider(), kinst_provider(sites), fbt_provider(sites, system.arch), *static, *others])
     sites.map_trampolines(system.space, system.trap, system.engine)
     trampolines = moved_trampolines(system, loaded, plan.manifest.trampolines[0])
-    copies = RelocatedCopies(sites, loaded, system.trap, trampolines, system.exceptions, system.space)
+    copies = RelocatedCopies(sites, loaded, [loaded.bias], system.trap, trampolines, system.space)
     system.trap.dtrace_invop_add(copies.claim)
     space = system.space
     memory = GuestMemory(Scratch(1 << 16), space.observe, space.observe_write, system.memory)
     host.attach(sites, memory, loaded.bias)
-    system.board.start(system, loaded)
+    system.board.start(loaded)
     return Traced(system, sites, providers, host)
 
 

@@ -87,7 +87,7 @@ def test_without_types_the_address_must_do() -> None:
 def test_what_tells_a_task_by_itself() -> None:
     """Until the tasks that are dead are looked for, and it may be one of them."""
     tasks, changes = Tasks(), list[int]()
-    tasks.threads.changed = lambda: changes.append(len(tasks.forgotten))
+    tasks.threads.on_change(lambda: changes.append(len(tasks.forgotten)))
     tasks.start(0x100, 5)
     assert tasks.threads.known(0x100) is None  # nobody asked for its key
     tasks.threads.key(0x100, None)

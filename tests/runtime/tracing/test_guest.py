@@ -173,7 +173,7 @@ def test_the_guest_reads_what_was_armed_but_fetches_look_pristine_to_the_machine
     start = image.symbols.address_of("fibonacci")
     assert start is not None
     size = 24
-    guest.system.board.start(guest.system, guest.loaded)
+    guest.system.board.start(guest.loaded)
     assert guest.system.memory.read(start, size) != image.read(start, size)
     assert guest.system.current.fetch(start, size) == image.read(start, size)
     assert guest.system.current.fetch(start + 1, 7) == image.read(start + 1, 7)

@@ -1,13 +1,13 @@
 """The trap path by itself: no emulator, a frame of plain numbers, what it writes back and in which order it acts."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 
 from kinst.runtime.paging.walker import Access, PageFault
 from kinst.runtime.trap.arch.emulator import Emulation
-from kinst.runtime.trap.trap import Enabling, Firing, Port, Site, TrapPath
+from kinst.runtime.trap.trap import Enabling, Firing, Port, Site, SiteCounter, TrapPath
 from kinst.runtime.trap.trap_frame import TrapFrame
 from kinst.targets.arch.amd64 import AMD64
 from kinst.targets.arch.facts import ArchFacts
@@ -26,6 +26,7 @@ class Machine:
     arch: ArchFacts = RISCV64
     bias: int = 0
     counts: bool = False
+    counted: SiteCounter | None = None
     log: list[object] = field(default_factory=list)
     regs: list[int] = field(default_factory=list)
 
@@ -42,8 +43,9 @@ class Machine:
             take_back=(lambda: self.log.append("take back")) if self.counts else None,
             fault=lambda fault: self.log.append(("fault", fault.address)),
         )
-        self.trap = TrapPath(self.arch, port, BREAKPOINT, self.bias)
-        self.trap.trampolines = SLOTS
+        engine = replace(self.arch.engine, breakpoint_number=BREAKPOINT, breakpoint_bias=self.bias)
+        self.trap = TrapPath(replace(self.arch, engine=engine), port, lambda _trap: self.counted)
+        self.trap.reach_trampolines(SLOTS)
         self.handler = self.trap.handler()
 
     def writer(self, indexes: Sequence[int]) -> Callable[[], int]:
@@ -244,6 +246,5 @@ def test_a_fault_of_a_counted_call_is_the_sites() -> None:
         def user(self, trampoline: int) -> tuple[int, int] | None:
             return (0x1000, 0x1005) if trampoline == 0x9020 else None
 
-    machine = Machine(AMD64, bias=1)
-    machine.trap.counted = Counted()  # type: ignore[assignment]  # as far as it is asked
+    machine = Machine(AMD64, bias=1, counted=Counted())  # type: ignore[arg-type]  # as far as it is asked
     assert (machine.trap.original(0x9020), machine.trap.original(0x9040)) == (0x1000, 0x9040)

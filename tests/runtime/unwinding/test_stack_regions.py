@@ -122,7 +122,7 @@ def test_around_a_stack_pointer_the_answer_is_the_same() -> None:
     assert pages.around(BASE + 0x2001) is None
 
     frames, changes = StackRegions(lambda _address: True, None), list[str]()
-    frames.changed = lambda: changes.append("changed")
+    frames.on_change(lambda: changes.append("changed"))
     upper = frames.of(0x1F80, lambda: 0x2F00)
     assert (frames.around(0x1F80), frames.around(0x2F00)) == ((0x1F7F, 0x2000), None)
     assert frames.of(0x1E80, lambda: 0x1F90) == upper  # it is deeper now

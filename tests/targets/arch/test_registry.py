@@ -13,8 +13,10 @@ from kinst.rewriter.assemble import assemble
 from kinst.rewriter.disassemble import disassemble
 from kinst.rewriter.liveness.effects import Effector, effector
 from kinst.rewriter.standalone.code.trampoline import Maker, maker
-from kinst.runtime.machine.boards.registry import new_board
+from kinst.runtime.machine.boards.registry import board_of
+from kinst.runtime.machine.configuration import Configuration
 from kinst.runtime.machine.exception_model import ExceptionModel
+from kinst.runtime.machine.system import System
 from kinst.runtime.paging.registry import new_walker
 from kinst.runtime.paging.walker import Walker
 from kinst.runtime.trap.arch.emulator import Emulator
@@ -28,7 +30,7 @@ from kinst.targets.arch.registry import ARCHES, NAMES, arch_by_elf_machine, arch
 from kinst.targets.arch.relocations import RelocationFacts
 from kinst.targets.errors import ImageError, UsageError
 from kinst.targets.instruction import Reason
-from kinst.targets.machines.registry import default_machine
+from kinst.targets.machines.registry import default_machine, machine_facts
 
 RECORDS = (ArchFacts, UnwindFacts, EngineFacts, JumpFacts, Syntax, CodeShape, LinuxFacts, RelocationFacts)
 EVERY = pytest.mark.parametrize("facts", ARCHES, ids=NAMES)
@@ -84,7 +86,8 @@ def test_every_behaviour_of_a_machine_is_found(facts: ArchFacts) -> None:
     assert lacking(emulator(facts), Emulator) == []
     assert lacking(stack_effects(facts), StackEffects) == []
     assert lacking(new_walker(facts), Walker) == []
-    assert lacking(new_board(default_machine(facts.name)).exceptions, ExceptionModel) == []
+    board = machine_facts(default_machine(facts.name))
+    assert lacking(System(board, board_of(board.name), Configuration()).exceptions, ExceptionModel) == []
 
 
 @EVERY
@@ -95,7 +98,7 @@ def test_a_machine_has_vectors(facts: ArchFacts) -> None:
 
 @EVERY
 def test_a_machine_is_armed_at_instructions_of_every_size(facts: ArchFacts) -> None:
-    armed = new_board(default_machine(facts.name)).exceptions.armed
+    armed = facts.engine.armed
     assert armed.keys() == facts.breakpoints.keys()
     assert all(len(code) <= size for size, code in armed.items())
 

@@ -66,10 +66,12 @@ def element(reader: Reader, entry: DeclaredVariable, node: tree.Index, use: Use)
         text = f"{entry.spelling}[ ] has {len(node.indexes)} keys, an associative array at most {_MOST_KEYS}"
         raise DError("D_NOREG", f"insufficient tuple registers to generate code: {text}", node.span)
     operands = [reader.operand(index) for index in node.indexes]
-    if entry.keys is None:
-        entry.keys = tuple(key_type(operand.type, number, node.span) for number, operand in enumerate(operands, 1))
-    check_keys(f"{entry.spelling}[ ]", entry.keys, operands, node.span)
-    return entry_operand(entry, tuple(map(key_value, operands, entry.keys)))
+    keys = entry.keys
+    if keys is None:
+        keys = tuple(key_type(operand.type, number, node.span) for number, operand in enumerate(operands, 1))
+        entry.become_array(keys)
+    check_keys(f"{entry.spelling}[ ]", keys, operands, node.span)
+    return entry_operand(entry, tuple(map(key_value, operands, keys)))
 
 
 def key_type(kind: DType, number: int, span: Span) -> DType:

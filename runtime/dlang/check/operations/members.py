@@ -1,5 +1,7 @@
 """What is in memory: members of structs, what pointers point to, addresses and sizes."""
 
+from dataclasses import replace
+
 from kinst.runtime.dlang import program
 from kinst.runtime.dlang.check.compatibility import target_of
 from kinst.runtime.dlang.check.converting import converted, retyped
@@ -35,9 +37,8 @@ def dereferenced(node: tree.Expression, operand: Operand) -> Operand:
     through_pointer = isinstance(bare(operand.type), Pointer)
     if through_pointer:
         address = operand.value
-    result = in_memory(target, address)
-    result.is_writable = operand.is_writable or (through_pointer and _may_lead_to_scratch(address))
-    return result
+    is_writable = operand.is_writable or (through_pointer and _may_lead_to_scratch(address))
+    return replace(in_memory(target, address), is_writable=is_writable)
 
 
 def _may_lead_to_scratch(address: program.Expression) -> bool:
@@ -89,9 +90,11 @@ def member(reader: Reader, node: tree.MemberAccess) -> Operand:
     start = base.value if node.through_pointer else address_of(base)
     bits = None if found.bit_size is None else (found.bit_offset, found.bit_size)
     result = in_memory(found.type, shifted(start, found.offset, node.span), bits)
-    result.is_lvalue = result.is_lvalue and (node.through_pointer or base.is_lvalue)
-    result.is_writable = base.is_writable or (node.through_pointer and _may_lead_to_scratch(start))
-    return result
+    return replace(
+        result,
+        is_lvalue=result.is_lvalue and (node.through_pointer or base.is_lvalue),
+        is_writable=base.is_writable or (node.through_pointer and _may_lead_to_scratch(start)),
+    )
 
 
 def _aggregate(node: tree.MemberAccess, kind: DType) -> Aggregate:

@@ -215,11 +215,19 @@ class LocalApics:
 
     size = 0x1000
 
-    def __init__(self, clock: Clock, wirings: Sequence[Wiring], current: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        clock: Clock,
+        wirings: Sequence[Wiring],
+        current: Callable[[], int],
+        ended: Callable[[int], None],
+    ) -> None:
+        """`current` gives the number of the CPU that accesses its APIC; `ended` is called with the vector of each
+        interrupt by level that a CPU is done with."""
         self._clock = clock
         self._apics = [_Apic(number, wiring) for number, wiring in enumerate(wirings)]
         self._current = current
-        self.ended: Callable[[int], None] = lambda _vector: None  # told of each end of an interrupt by level
+        self._ended = ended
 
     def external(self, number: int) -> Line:
         """Pin LINT0 of a CPU's APIC, which the PIC drives."""
@@ -304,7 +312,7 @@ class LocalApics:
     def _end_of_interrupt(self, apic: _Apic) -> None:
         vector = apic.end_of_interrupt()
         if vector is not None:
-            self.ended(vector)
+            self._ended(vector)
 
     def send(self, message: Message) -> bool:
         """Deliver a message; True if an APIC accepts it."""

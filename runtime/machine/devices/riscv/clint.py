@@ -16,25 +16,40 @@ _SECOND: Final = 1_000_000_000
 _NEVER: Final = (1 << 64) - 1
 
 
+class MachineTime:
+    """mtime, which is also the value of the time CSR: counts at the board's timebase."""
+
+    def __init__(self, clock: Clock, timebase: int) -> None:
+        """`timebase` is in Hz."""
+        self._clock, self._timebase = clock, timebase
+        self._offset = 0  # what the guest's writes added
+
+    def ticks(self) -> int:
+        """Its value."""
+        return self._clock.now() * self._timebase // _SECOND + self._offset & _NEVER
+
+    def set(self, value: int) -> None:
+        """The guest writes it."""
+        self._offset += value - self.ticks()
+
+    def reaches(self, value: int) -> int:
+        """When it does, in ns of the clock."""
+        return -(-(value - self._offset) * _SECOND // self._timebase)
+
+
 class Clint:
     """The CLINT: a device with registers of 64 bits that may be accessed by halves, and a `Timed` one."""
 
     size = 0x10000
 
-    def __init__(self, clock: Clock, timebase: int, software: Sequence[Line], timer: Sequence[Line]) -> None:
-        """`software` and `timer` have a line for each hart; `timebase` is in Hz."""
-        self._clock = clock
-        self._timebase = timebase
+    def __init__(self, time: MachineTime, software: Sequence[Line], timer: Sequence[Line]) -> None:
+        """`software` and `timer` have a line for each hart."""
+        self._time = time
         self._software_lines = software
         self._timer_lines = timer
         self._software = [0] * len(software)
         self._compare = [_NEVER] * len(timer)
         self._is_raised = [False] * len(timer)
-        self._offset = 0  # what the guest's writes to mtime added
-
-    def time(self) -> int:
-        """mtime, which is also the value of the time CSR."""
-        return self._clock.now() * self._timebase // _SECOND + self._offset & _NEVER
 
     def set_timer(self, hart: int, value: int) -> None:
         """Set a hart's mtimecmp, in ticks of mtime."""
@@ -46,11 +61,11 @@ class Clint:
         waiting = [c for c, is_raised in zip(self._compare, self._is_raised, strict=True) if not is_raised]
         if not waiting or min(waiting) == _NEVER:
             return None
-        return -(-(min(waiting) - self._offset) * _SECOND // self._timebase)
+        return self._time.reaches(min(waiting))
 
     def advance(self) -> None:
         """Raise the lines of timers that are due, and lower those that were set again."""
-        now = self.time()
+        now = self._time.ticks()
         for hart, compare in enumerate(self._compare):
             self._is_raised[hart] = now >= compare
             self._timer_lines[hart](now >= compare)
@@ -58,7 +73,7 @@ class Clint:
     def read(self, offset: int, size: int) -> int:
         """A register or half of one; 0 if there is none."""
         if offset >= _MTIME:
-            return _part(self.time(), offset - _MTIME, size)
+            return _part(self._time.ticks(), offset - _MTIME, size)
         if offset >= _MTIMECMP:
             hart, start = divmod(offset - _MTIMECMP, 8)
             return _part(self._compare[hart], start, size) if hart < len(self._compare) else 0
@@ -68,7 +83,7 @@ class Clint:
     def write(self, offset: int, size: int, value: int) -> None:
         """Write a register or half of one."""
         if offset >= _MTIME:
-            self._offset += _merged(self.time(), offset - _MTIME, size, value) - self.time()
+            self._time.set(_merged(self._time.ticks(), offset - _MTIME, size, value))
             self.advance()
         elif offset >= _MTIMECMP:
             hart, start = divmod(offset - _MTIMECMP, 8)

@@ -104,6 +104,18 @@ class VirtioDevice:
 
     # -- what transports pass on --------------------------------------------------------------------------------------
 
+    def show_offered(self, half: int) -> None:
+        """Let the registers show these 32 of the features that the device has."""
+        self.offered_half = half
+
+    def show_accepted(self, half: int) -> None:
+        """Let the registers show these 32 of the features that the driver accepts."""
+        self.accepted_half = half
+
+    def select_queue(self, number: int) -> None:
+        """Let the registers be those of a queue."""
+        self.queue_number = number
+
     def offered(self) -> int:
         """32 of the features that the device has."""
         return _half(self.features, self.offered_half)

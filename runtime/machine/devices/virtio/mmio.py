@@ -80,13 +80,13 @@ class _Slot:
         device = self._device
         match offset:
             case 0x014:
-                device.offered_half = value
+                device.show_offered(value)
             case 0x020:
                 device.accept(value)
             case 0x024:
-                device.accepted_half = value
+                device.show_accepted(value)
             case 0x030:
-                device.queue_number = value
+                device.select_queue(value)
             case 0x050:
                 device.notify(value)
             case 0x064:
@@ -103,6 +103,6 @@ class _Slot:
         if offset == 0x038:
             queue.resize(value)
         elif offset == 0x044:
-            queue.is_ready = bool(value & 1)
+            queue.make_ready(is_ready=bool(value & 1))
         elif offset in _AREAS:
             queue.place(offset - _AREAS.start >> 4, offset >> 2 & 3, value)

@@ -109,15 +109,15 @@ class VirtioPci:
         device = self._device
         match at:
             case 0x00:
-                device.offered_half = value
+                device.show_offered(value)
             case 0x08:
-                device.accepted_half = value
+                device.show_accepted(value)
             case 0x0C:
                 device.accept(value)
             case 0x14:
                 device.set_status(value & 0xFF)
             case 0x16:
-                device.queue_number = value & 0xFFFF
+                device.select_queue(value & 0xFFFF)
             case _:
                 self._write_queue(at, value)
 
@@ -128,7 +128,7 @@ class VirtioPci:
         if at == 0x18:
             queue.resize(value & 0xFFFF)
         elif at == 0x1C:
-            queue.is_ready = bool(value & 1)
+            queue.make_ready(is_ready=bool(value & 1))
         elif at in _AREAS:
             queue.place((at - _AREAS.start) >> 3, at >> 2 & 1, value)
 

@@ -77,6 +77,10 @@ class SplitQueue:
         if not self.is_ready and 1 <= size <= self.maximum and not size & size - 1:
             self.size = size
 
+    def make_ready(self, *, is_ready: bool) -> None:
+        """The driver has said all about the queue; or it takes that back."""
+        self.is_ready = is_ready
+
     def place(self, area: int, half: int, value: int) -> None:
         """The driver gives 32 bits of the address of an area: half 0 or 1."""
         if not self.is_ready and half < 2:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kinst.runtime.machine.boards.given_tree import adapted
-from kinst.runtime.machine.boards.registry import new_board
+from kinst.runtime.machine.boards.registry import board_of
 from kinst.runtime.machine.configuration import Configuration
 from kinst.runtime.machine.devices.fdt import Node, flatten
 from kinst.runtime.machine.devices.fdt_reader import unflatten
@@ -22,7 +22,7 @@ Properties = dict[str, dict[str, bytes]]
 
 def system(cpus: int = 1) -> System:
     facts = machine_facts("virt-arm64")
-    return System(facts, new_board(facts.name), Configuration(cpus=cpus, memory=256 << 20, command_line="hello there"))
+    return System(facts, board_of(facts.name), Configuration(cpus=cpus, memory=256 << 20, command_line="hello there"))
 
 
 def properties(node: Node, above: str = "") -> Properties:

@@ -14,9 +14,8 @@ class Pc:
     """The controllers wired as on the board; pins are named by their number."""
 
     def __init__(self) -> None:
-        self.cpus = Bench(cpus=2)
-        self.io = IoApic(self.cpus.apics.send)
-        self.cpus.apics.ended = self.io.end_of_interrupt
+        self.io = IoApic(lambda message: self.cpus.apics.send(message))
+        self.cpus = Bench(cpus=2, ended=self.io.end_of_interrupt)
 
     def read(self, register: int) -> int:
         self.io.write(SELECT, 4, register)

@@ -1,5 +1,6 @@
 """The local APICs of two CPUs, driven through their registers as SDM volume 3, chapter 11, has them."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import pytest
@@ -19,6 +20,7 @@ class Bench:
     externals: list[Wire] = field(default_factory=list)
     nmis: list[Wire] = field(default_factory=list)
     events: list[tuple[str, int, int]] = field(default_factory=list)
+    ended: Callable[[int], None] = lambda _vector: None
     apics: LocalApics = field(init=False)
 
     def __post_init__(self) -> None:
@@ -29,7 +31,7 @@ class Bench:
             self.nmis.append(Wire())
             lines = self.interrupts[cpu], self.externals[cpu], self.nmis[cpu]
             wirings.append(Wiring(*lines, *self.starters(cpu)))
-        self.apics = LocalApics(self.clock, wirings, lambda: self.current)
+        self.apics = LocalApics(self.clock, wirings, lambda: self.current, self.ended)
         for cpu in reversed(range(self.cpus)):
             self.current = cpu
             self.write(Register.SVR, ENABLED)

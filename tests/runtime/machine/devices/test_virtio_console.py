@@ -87,7 +87,7 @@ def test_a_console_in_use_is_typed_at_in_place_of_the_serial_line() -> None:
 def test_the_machine_knows_that_the_guest_waits_for_somebody_to_type() -> None:
     guest = Guest(is_pci=False)
     waits: list[bool] = []
-    guest.line.on_wait = lambda: waits.append(True)
+    guest.line.on_wait(lambda: waits.append(True))
     guest.line.look()
     guest.line.wait()
     assert not waits

@@ -1,0 +1,62 @@
+"""stop(), raise(), breakpoint(), panic() and chill() of a program -> what they do, and lines about it."""
+
+from collections.abc import Callable
+from typing import Final
+
+from kinst.runtime.clauses.environment import Symbols
+from kinst.runtime.machine.configuration import End
+from kinst.runtime.providers.provider import Probe
+from kinst.runtime.tracing.host.contract import Host
+from kinst.runtime.trap.faults import Fault, FaultKind
+from kinst.runtime.trap.trap import Firing
+
+_CHILL_INTERVAL: Final = 1_000_000_000  # ns
+_MOST_CHILLED: Final = 500_000_000  # ns within an interval
+
+
+class DestructiveActions:
+    """Those of one run."""
+
+    def __init__(self, host: Host, probe: Callable[[int], Probe | None], symbols: Symbols) -> None:
+        """`probe` and `symbols` give names to what lines are about."""
+        self._host, self._probe, self._symbols = host, probe, symbols
+        self._notices: list[str] = []  # those not reported yet
+        self._noticed: set[tuple[str, int]] = set()
+        self._chilled: dict[int, tuple[int, int]] = {}  # CPU -> since when, and for how long since then
+
+    def perform(self, firing: Firing, kind: str, argument: int) -> None:
+        """stop and raise have no process to act on; breakpoint and panic end the run; chill lets time pass."""
+        match kind:
+            case "chill":
+                self._chill(firing.cpu, argument)
+            case "breakpoint" | "panic":
+                self._notice(firing, f"{kind}()", "the run ends")
+                self._host.finish(End.PANIC if kind == "panic" else End.BREAKPOINT)
+            case "raise":
+                self._notice(firing, f"raise({argument})", "ignored: no processes of the guest are known")
+            case _:
+                self._notice(firing, f"{kind}()", "ignored: no processes of the guest are known")
+
+    def take_notices(self) -> list[str]:
+        """Lines on what was done since the last time."""
+        taken, self._notices = self._notices, []
+        return taken
+
+    def _notice(self, firing: Firing, action: str, what: str) -> None:
+        """Note it, once for each action and probe."""
+        probe = firing.enabling.probe
+        if (action, probe) not in self._noticed:
+            self._noticed.add((action, probe))
+            place = f" at {firing.site:#x} ({self._symbols.describe(firing.site, 'stack')})" if firing.site else ""
+            self._notices.append(f"{action} by {self._probe(probe)} on CPU {firing.cpu}{place}: {what}")
+
+    def _chill(self, cpu: int, duration: int) -> None:
+        """Let time pass: at most half of each second, as in the kernel."""
+        now = self._host.now()
+        since, chilled = self._chilled.get(cpu, (now, 0))
+        if now - since > _CHILL_INTERVAL:
+            since, chilled = now, 0
+        if duration < 0 or chilled + duration > _MOST_CHILLED:
+            raise Fault(FaultKind.ILLOP)
+        self._host.spend(duration)
+        self._chilled[cpu] = since, chilled + duration
