@@ -71,11 +71,6 @@ class BareQiling(Qiling):  # type: ignore[misc]  # Qiling has no types
             lambda _ql, offset, width, value: write(offset, width, value),
         )
 
-    @property
-    def is_hooked(self) -> bool:
-        """Whether one of its users has a hook, or had one."""
-        return bool(self._hook or self._insn_hook or self._addr_hook)
-
     # -- what its users call ---------------------------------------------------------------------------------------
 
     def emu_stop(self) -> None:

@@ -19,7 +19,6 @@ from unicorn.unicorn_py3.unicorn import uclib
 from kinst.runtime.engine.bare_qiling import BareQiling
 from kinst.runtime.engine.block_watch import BlockWatch
 from kinst.runtime.engine.breakpoint_counters import BreakpointCounters
-from kinst.runtime.engine.counting import EVERYWHERE, Counting
 from kinst.runtime.engine.cpu_states import CpuStates
 from kinst.runtime.engine.fault_address import CANARY, exact_address
 from kinst.runtime.engine.general_registers import general_registers
@@ -93,6 +92,7 @@ class QilingMachine:
         self.interrupt_bias = facts.interrupt_bias
         self.error, self._pc = "", arch.pc
         self.one = OneInstruction(self._stop_function(), self._hook_anew)
+        self.counter: InstructionCounter | None = None
         self._register_names = arch.registers
         self._frame_numbers = [self._register_number(name) for name in arch.registers]
         self.frame = RegisterFrame(self._quick, self._handle, self._frame_numbers)
@@ -116,16 +116,24 @@ class QilingMachine:
         self.states = CpuStates(self._library, self._handle, self._register_number, self._facts)
         self._live = self.states.live
         self._walks = WalkCache(ctypes.cast(callback, ctypes.c_void_p), self._live)
-        self.hook(const.UC_HOOK_TLB_FILL, *self._walks.hook())
-        self._counting = Counting(self, (self._library, self._handle), self._facts, self._block_hook)
+        self._hook_natively(const.UC_HOOK_TLB_FILL, *self._walks.hook())
+        self._hook_natively(const.UC_HOOK_BLOCK, *self._block_hook.callback())
         self._find_fault_address()
 
     # -- callbacks ----------------------------------------------------------------------------------------------------
 
-    def _hook(self, kind: int, callback: Any, *extra: Any, bounds: tuple[int, int] = EVERYWHERE) -> None:
-        """Call Python for what an instruction at an address in `bounds` does."""
+    def _hook(self, kind: int, callback: Any, *extra: Any, bounds: tuple[int, int] = (1, 0)) -> None:
+        """`bounds` are the first and last address; if the first is greater, every address."""
+        handle = ctypes.c_size_t()
+        function = ctypes.cast(callback, ctypes.c_void_p)
+        self._check(
+            self._library.uc_hook_add(
+                *(self._handle, ctypes.byref(handle), ctypes.c_int(kind), function, None),
+                *map(ctypes.c_uint64, bounds),
+                *extra,
+            )
+        )
         self._kept.append(callback)
-        self.hook(kind, self._counting.alone(callback), _Handle(), *extra, bounds=bounds)
 
     def on_tlb_fill(self, fill: TlbFill) -> None:
         """Call `fill` for every translation that is not in the TLB."""
@@ -177,7 +185,6 @@ class QilingMachine:
         frame = self._frame_numbers, self.frame.address, general, self._pc
         words = credit, clock, self._register_number
         counters = BreakpointCounters(place, read_batch, *frame, breakpoint_at, *words)
-        self._counting.settle_before(counters)
 
         def full(uc: int, number: int, data: int) -> None:
             self._guarded(None, counters.full)
@@ -193,7 +200,7 @@ class QilingMachine:
         callbacks = _INTERRUPT(handle), _INTERRUPT(full), _DISPATCH(dispatch)
         self._kept += *callbacks, counters
         addresses = (ctypes.cast(callback, ctypes.c_void_p) for callback in callbacks)
-        self.hook(const.UC_HOOK_INTR, *counters.callback(*addresses))
+        self._hook_natively(const.UC_HOOK_INTR, *counters.callback(*addresses))
         return counters if counters.is_native else None
 
     def on_ports(self, ports: Window) -> None:
@@ -266,10 +273,9 @@ class QilingMachine:
         self._hook_system_instructions(unicorn.arm64_const.UC_ARM64_INS_SYS, TLBI_OF_ADDRESSES, invalidate)
 
     def _hook_system_instructions(self, kind: int, wanted: Iterable[Encoding], handle: Any) -> None:
-        is_flush = kind == unicorn.arm64_const.UC_ARM64_INS_SYS  # which asks for no time
-        chosen = SystemInstructionFilter(wanted, handle, None if is_flush else self._counting.alone)
+        chosen = SystemInstructionFilter(wanted, handle)
         self._kept.append(chosen)
-        self.hook(const.UC_HOOK_INSN, *chosen.callback(), ctypes.c_int(kind))
+        self._hook_natively(const.UC_HOOK_INSN, *chosen.callback(), ctypes.c_int(kind))
 
     def _guarded(self, default: _Result, function: Callable[..., _Result], *arguments: object) -> _Result:
         """A callback's result. ctypes discards what it raises, so that is kept, and the run stops so that `run` raises
@@ -314,8 +320,7 @@ class QilingMachine:
         callbacks = _IO_READ(read), _IO_WRITE(write)
         self._kept.append(callbacks)
         bounds = ctypes.c_uint64(address), ctypes.c_uint64(size)
-        reads, writes = (self._counting.alone(callback, is_memory=True) for callback in callbacks)
-        self._check(self._library.uc_mmio_map(self._handle, *bounds, reads, None, writes, None))
+        self._check(self._library.uc_mmio_map(self._handle, *bounds, callbacks[0], None, callbacks[1], None))
         self.ql.knows_window(address, size, window.read, window.write)
 
     def translator(self, access: Access) -> Callable[[int], int | None]:
@@ -353,12 +358,9 @@ class QilingMachine:
 
     def count_instructions(self) -> InstructionCounter:
         """Start to count. Nothing runs before the counter grants it."""
-        return self._counting.start(self._stop_function())
-
-    @property
-    def counter(self) -> InstructionCounter | None:
-        """What counts instructions; None if nobody has asked for it."""
-        return self._counting.counter
+        self.counter = InstructionCounter(self._stop_function())
+        self._hook_natively(const.UC_HOOK_CODE, *self.counter.callback())
+        return self.counter
 
     def watch_blocks(self, notify: Callable[[int], None]) -> BlockWatch:
         """Call `notify` at the start of blocks at the addresses that are added to the returned object."""
@@ -370,22 +372,22 @@ class QilingMachine:
     def _hook_anew(self, hook: Hook) -> Unhook:
         """Hook every instruction, also of code that was translated before; returns what removes the hook."""
         self.forget_all_code()
-        return partial(self.unhook, self.hook(const.UC_HOOK_CODE, *hook))
+        return self._hook_natively(const.UC_HOOK_CODE, *hook)
 
-    def unhook(self, handle: ctypes.c_size_t) -> None:
+    def _unhook(self, handle: ctypes.c_size_t) -> None:
         """Unicorn looks for the code that has it. If the guest cannot reach that any more, this is no fault of its."""
         fill, self._tlb_fill = self._tlb_fill, lambda _address, _access: None
         self._check(self._library.uc_hook_del(self._handle, handle))
         self._tlb_fill = fill
 
-    def hook(
-        self, kind: int, function: _Handle, data: _Handle, *extra: Any, bounds: tuple[int, int] = EVERYWHERE
-    ) -> ctypes.c_size_t:
-        """Have Unicorn call machine code at addresses from the first to the last of `bounds`. Returns its handle."""
+    def _hook_natively(self, kind: int, function: _Handle, data: _Handle, *extra: Any) -> Unhook:
         handle = ctypes.c_size_t()
-        where = self._handle, ctypes.byref(handle), ctypes.c_int(kind), function, data, *map(ctypes.c_uint64, bounds)
-        self._check(self._library.uc_hook_add(*where, *extra))
-        return handle
+        bounds = (ctypes.c_uint64(1), ctypes.c_uint64(0))
+        status = self._library.uc_hook_add(
+            self._handle, ctypes.byref(handle), ctypes.c_int(kind), function, data, *bounds, *extra
+        )
+        self._check(status)
+        return partial(self._unhook, handle)
 
     def watch_interrupt_mask(self, register: str, mask: int, inverted: int) -> None:
         """Set how the guest masks interrupts: bits of a register that mask if all are 1, or 0 for those in
@@ -411,13 +413,15 @@ class QilingMachine:
         """Do not end a run in [address, address + size), and count only the first instruction of a slot there."""
         self._block_hook.set_trampolines(address, size)
         self.one.set_trampolines(address, size, slot_size)
-        self._counting.set_trampolines(address, size, slot_size)
+        if self.counter is not None:
+            self.counter.set_trampolines(address, size)
+            self.counter.set_slot_size(slot_size)
 
     def run(self) -> Stop:
         """Run from the CPU's PC until something happens. Raises what a callback raised."""
         self.one.begin(is_granted=self.counter is not None)
-        # A hook of Qiling's may ask for the time or stop in the middle of a block.
-        status = self._counting.run(self._start, self.pc, is_each=self.ql.is_hooked)
+        self._fault = None
+        status = self._library.uc_emu_start(self._handle, self.pc(), 0, 0, 0)
         is_one = self.one.end()
         # This is done at the end, because a clock may stop a short run before it has begun.
         reason = Stop.REQUESTED if is_one and status == const.UC_ERR_OK else self._stop_reason(status)
@@ -428,11 +432,6 @@ class QilingMachine:
         if error is not None:
             raise error
         return reason
-
-    def _start(self) -> tuple[int, bool]:
-        self._fault = None
-        status = self._library.uc_emu_start(self._handle, self.pc(), 0, 0, 0)
-        return status, self._fault is not None and self._fault[1] is Access.FETCH
 
     def _stop_reason(self, status: int) -> Stop:
         if status == const.UC_ERR_OK:
