@@ -9,7 +9,7 @@ import numpy as np
 from kinst.runtime.live.making import Made
 from kinst.runtime.live.ram import SharedRam
 from kinst.runtime.readout.placement import Placement, Read
-from kinst.runtime.tracing.standalone.drawn_counters import counted, drawn, first_wrong
+from kinst.runtime.tracing.standalone.drawn_counters import counted, drawn, first_wrong, is_of_image
 from kinst.runtime.tracing.standalone.probes import KeptProbes
 from kinst.targets.elf.header import PT_LOAD
 from kinst.targets.errors import MachineError
@@ -38,8 +38,9 @@ class Hits:
         self._pause, self._next = _SOONEST, 0
         self._address = standalone.address
         self._begun = np.zeros(len(alone.manifest.sites), np.uint64)
-        if self.is_counted and _has_segment(alone):
+        if self.is_counted and not is_of_image(alone.image, alone.manifest, self._address):
             self._draw()
+        self._looked_for(is_last=False)  # before the guest can change anything
 
     def _draw(self) -> None:
         """Let counters begin with numbers that tell whether somebody else stores to them. Not if the image is not there
@@ -49,19 +50,28 @@ class Hits:
             self._begun = drawn(len(self._begun))
             self._memory.write(address, self._begun.astype("<u8").tobytes())
 
+    def look(self) -> None:
+        """Called often: records have to be read before the ring is full. Counters are folded when somebody asks for
+        them, and checked now and then: what they have counted may mean nothing by then. Raises MachineError: as `find`.
+        """
+        if not self.is_counted:
+            self.find()
+        elif self._now() >= self._next and (read := self._read or self._looked_for(is_last=False)) is not None:
+            self._check(read)
+            self._counted(read, self._address, WORD * len(self._begun))
+
     def find(self, *, is_last: bool = False) -> None:
         """Let probes fire for what is new.
 
         Raises:
             MachineError: this is the last time, and the image is not there; or something else has stored to its
-                trampolines, and what it did and counted since means nothing.
+                trampolines or counters, and what it did and counted since means nothing.
         """
         read = self._read or self._looked_for(is_last=is_last)
         if read is None:
             return
-        if is_last or self._now() >= self._next:
+        if is_last or self.is_counted or self._now() >= self._next:
             self._check(read)
-            self._next = self._now() + _CHECKED
         self._probes.fire(self._probes.find(lambda address, size: self._counted(read, address, size), is_last=is_last))
 
     def _counted(self, read: Read, address: int, size: int) -> bytes:
@@ -89,22 +99,13 @@ class Hits:
         for address, code in self._code:
             if read(address, len(code)) != code:
                 raise self._spoiled(f"a trampoline at {address:#x} or behind it")
+        self._next = self._now() + _CHECKED
 
     def _spoiled(self, what: str) -> MachineError:
         return MachineError(
-            f"the guest itself stored to {what}: what it did and counted then means nothing: kinst-rewrite --standalone "
-            "--trampoline-base makes an image for memory that it leaves alone, which --on runs as well"
+            f"the guest itself stored to {what}: what it did and counted then means nothing: kinst-rewrite "
+            "--standalone --trampoline-base makes an image for memory that it leaves alone, which --on runs as well"
         )
-
-
-def _has_segment(alone: Made) -> bool:
-    """Whether its counters are in a segment that was added for them."""
-    standalone, start = alone.manifest.standalone, alone.manifest.trampolines[0]
-    assert standalone is not None, "it was made so"
-    return any(
-        one.kind == PT_LOAD and one.address == start and 0 <= standalone.address - start < one.size
-        for one in alone.image.segments
-    )
 
 
 def _trampolines(alone: Made) -> list[tuple[int, bytes]]:

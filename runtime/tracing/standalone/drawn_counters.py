@@ -1,12 +1,17 @@
 """Counters that nobody else is to store to -> numbers that they begin with, and whether one has what nothing counted.
 
-A counter begins with bits that its number decides, and others below: a shorter store is seen as well.
+A counter begins with bits that its number decides, and others below: a shorter store is seen as well. Those inside the
+image's own .bss begin with zero: it clears them itself.
 """
 
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
+
+from kinst.targets.elf.header import PT_LOAD
+from kinst.targets.image import Image
+from kinst.targets.manifest.packed import Manifest
 
 _MOST: Final = np.uint64(1 << 44)  # hits: hours of nothing else
 _HASH: Final = np.uint64(0x9E37_79B9_7F4A_7C15)
@@ -30,3 +35,11 @@ def first_wrong(data: bytes) -> int | None:
     """The first counter, by number, of which what was counted cannot be; None: there is none."""
     wrong = np.flatnonzero(np.frombuffer(data, "<u8") >= _MOST)
     return int(wrong[0]) if len(wrong) else None
+
+
+def is_of_image(image: Image, manifest: Manifest, address: int) -> bool:
+    """Whether a link address is in a segment that was not added for the trampolines."""
+    own = manifest.trampolines[0]
+    return any(
+        one.kind == PT_LOAD and one.address != own and 0 <= address - one.address < one.size for one in image.segments
+    )

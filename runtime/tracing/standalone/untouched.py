@@ -18,8 +18,7 @@ import numpy as np
 from kinst.runtime.machine.loading.loaded import Loaded
 from kinst.runtime.machine.memory import PAGE
 from kinst.runtime.machine.system import System
-from kinst.runtime.tracing.standalone.drawn_counters import counted, drawn, first_wrong
-from kinst.targets.elf.header import PT_LOAD
+from kinst.runtime.tracing.standalone.drawn_counters import counted, drawn, first_wrong, is_of_image
 from kinst.targets.errors import MachineError
 from kinst.targets.manifest.packed import Manifest
 from kinst.targets.standalone import WORD, Action, Standalone
@@ -58,7 +57,7 @@ class Untouched:
         self._code = [(at, system.memory.read(at, size)) for at, size in self._trampolines()]
         if not is_made_here:
             self._check_loaded()
-        self._has_data = system.memory.has(start, kept.size) and not self._is_of_image(kept.address)
+        self._has_data = system.memory.has(start, kept.size) and not is_of_image(loaded.image, manifest, kept.address)
         sites = len(manifest.sites)
         is_counting = self._has_data and kept.action is Action.COUNT and kept.size >= WORD * sites
         self.is_broken = False  # it was said, and counts mean nothing
@@ -89,14 +88,6 @@ class Untouched:
         address, image = self._manifest.trampolines[0], self._loaded.image
         if self._own is not None and self._code[0][1] != image.read(address, len(self._code[0][1])):
             raise MachineError(f"{image.path}: its loader leaves out {address:#x}, and with it its trampolines")
-
-    def _is_of_image(self, address: int) -> bool:
-        """Whether a segment that is not ours has it."""
-        own = self._manifest.trampolines[0]
-        return any(
-            one.kind == PT_LOAD and one.address != own and 0 <= address - one.address < one.size
-            for one in self._loaded.image.segments
-        )
 
     # -- the run ------------------------------------------------------------------------------------------------------
 
