@@ -83,7 +83,8 @@ class LiveGuest:
         if end in PAUSES:
             self._qemu.pause()
         self._hear()
-        self._find(is_last=end not in PAUSES)
+        if self._hits is not None:
+            self._hits.find(is_last=True)
         return end
 
     def deadline(self) -> int:
@@ -95,7 +96,8 @@ class LiveGuest:
         end = self._qemu.end()  # first: what it has printed and kept until then is whole
         self._hear()
         self._type()
-        self._find(is_last=False)
+        if self._hits is not None:
+            self._hits.look()
         if end is not None:
             self.finish(end)
         self._next = self.clock.now() + _EVERY
@@ -132,8 +134,3 @@ class LiveGuest:
         self._unsent = self._unsent or self.serial_line.poll(_TYPED)
         if self._unsent:
             self._unsent = self._unsent[self._qemu.type(self._unsent) :]
-
-    def _find(self, *, is_last: bool) -> None:
-        hits = self._hits
-        if hits is not None and (is_last or not hits.is_counted):
-            hits.find(is_last=is_last)

@@ -1,15 +1,19 @@
 """The memory of a guest that runs elsewhere -> what its image keeps there, as long as it is the image's."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Final
 
+import numpy as np
+
 from kinst.runtime.live.making import Made
-from kinst.runtime.readout.memory import Memory
+from kinst.runtime.live.ram import SharedRam
 from kinst.runtime.readout.placement import Placement, Read
+from kinst.runtime.tracing.standalone.drawn_counters import counted, drawn, first_wrong, is_of_image
 from kinst.runtime.tracing.standalone.probes import KeptProbes
 from kinst.targets.elf.header import PT_LOAD
 from kinst.targets.errors import MachineError
-from kinst.targets.standalone import Action
+from kinst.targets.standalone import WORD, Action
 
 _SOONEST, _LATEST = 20_000_000, 1_000_000_000  # ns between looks for an image that is not in memory yet
 _CHECKED: Final = 1_000_000_000  # ns between comparisons of all trampolines
@@ -22,9 +26,9 @@ class Hits:
     they are."""
 
     def __init__(
-        self, probes: KeptProbes, alone: Made, placement: Placement, memory: Memory, now: Callable[[], int]
+        self, probes: KeptProbes, alone: Made, placement: Placement, memory: SharedRam, now: Callable[[], int]
     ) -> None:
-        """`now` is the host's time in ns."""
+        """`now` is the host's time in ns. The guest stands still and has not begun."""
         standalone = alone.manifest.standalone
         assert standalone is not None, "it was made so"
         self.is_counted = standalone.action is Action.COUNT
@@ -32,21 +36,53 @@ class Hits:
         self._path, self._code = alone.image.path, _trampolines(alone)
         self._read: Read | None = None
         self._pause, self._next = _SOONEST, 0
+        self._address = standalone.address
+        self._begun = np.zeros(len(alone.manifest.sites), np.uint64)
+        if self.is_counted and not is_of_image(alone.image, alone.manifest, self._address):
+            self._draw()
+        self._looked_for(is_last=False)  # before the guest can change anything
+
+    def _draw(self) -> None:
+        """Let counters begin with numbers that tell whether somebody else stores to them. Not if the image is not there
+        yet: who loads it would store zeros."""
+        with suppress(MachineError):
+            _, address = self._placement.where(self._memory, self._address)
+            self._begun = drawn(len(self._begun))
+            self._memory.write(address, self._begun.astype("<u8").tobytes())
+
+    def look(self) -> None:
+        """Called often: records have to be read before the ring is full. Counters are folded when somebody asks for
+        them, and checked now and then: what they have counted may mean nothing by then. Raises MachineError: as `find`.
+        """
+        if not self.is_counted:
+            self.find()
+        elif self._now() >= self._next and (read := self._read or self._looked_for(is_last=False)) is not None:
+            self._check(read)
+            self._counted(read, self._address, WORD * len(self._begun))
 
     def find(self, *, is_last: bool = False) -> None:
         """Let probes fire for what is new.
 
         Raises:
             MachineError: this is the last time, and the image is not there; or something else has stored to its
-                trampolines, and what it did and counted since means nothing.
+                trampolines or counters, and what it did and counted since means nothing.
         """
         read = self._read or self._looked_for(is_last=is_last)
         if read is None:
             return
-        if is_last or self._now() >= self._next:
+        if is_last or self.is_counted or self._now() >= self._next:
             self._check(read)
-            self._next = self._now() + _CHECKED
-        self._probes.fire(self._probes.find(read, is_last=is_last))
+        self._probes.fire(self._probes.find(lambda address, size: self._counted(read, address, size), is_last=is_last))
+
+    def _counted(self, read: Read, address: int, size: int) -> bytes:
+        """What is at a link address; of counters what they have counted."""
+        data = read(address, size)
+        if not self.is_counted or address != self._address:
+            return data
+        data = counted(data, self._begun)
+        if (wrong := first_wrong(data)) is not None:
+            raise self._spoiled(f"a counter at {self._address + WORD * wrong:#x}")
+        return data
 
     def _looked_for(self, *, is_last: bool) -> Read | None:
         if not is_last and self._now() < self._next:
@@ -62,11 +98,14 @@ class Hits:
     def _check(self, read: Read) -> None:
         for address, code in self._code:
             if read(address, len(code)) != code:
-                raise MachineError(
-                    f"the guest itself stored to a trampoline at {address:#x} or near: what it did and counted then "
-                    f"means nothing: kinst-rewrite --standalone --trampoline-base ADDR makes an image for memory that "
-                    "it leaves alone, which --on runs as well"
-                )
+                raise self._spoiled(f"a trampoline at {address:#x} or behind it")
+        self._next = self._now() + _CHECKED
+
+    def _spoiled(self, what: str) -> MachineError:
+        return MachineError(
+            f"the guest itself stored to {what}: what it did and counted then means nothing: kinst-rewrite "
+            "--standalone --trampoline-base makes an image for memory that it leaves alone, which --on runs as well"
+        )
 
 
 def _trampolines(alone: Made) -> list[tuple[int, bytes]]:

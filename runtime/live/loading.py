@@ -14,8 +14,9 @@ from kinst.targets.errors import UsageError
 from kinst.targets.image import Image
 from kinst.targets.machines.machine import MachineFacts
 
-_KERNEL: Final = "-kernel"
-_FIRMWARE: Final = "-bios"
+_KERNEL: Final = ("-kernel", "{}")
+_FIRMWARE: Final = ("-bios", "{}")
+_ENTERED: Final = ("-bios", "none", "-device", "loader,file={},cpu-num=0")  # sets the first CPU's PC to e_entry
 _SHOFF: Final = struct.Struct("<Q")  # e_shoff, at 40
 _SECTIONS: Final = struct.Struct("<HH")  # e_shnum and e_shstrndx, at 60
 
@@ -24,7 +25,7 @@ _SECTIONS: Final = struct.Struct("<HH")  # e_shnum and e_shstrndx, at 60
 class Loading:
     """How QEMU loads an image."""
 
-    option: str
+    words: tuple[str, ...]  # {} is the file
     is_flat: bool  # memory from its first byte on, as boot loaders have it; else an ELF file
 
 
@@ -47,7 +48,8 @@ def given(command: QemuCommand, image: Image, configuration: Configuration, mach
     named = command.names_image
     file = _nameless("image", _without_sections(image) if named or not loading.is_flat else _flat(image))
     files = [file]
-    words = [*command.with_image(_path(file))] if named else [*command.words, loading.option, _path(file)]
+    path = _path(file)
+    words = [*(command.with_image(path) if named else (*command.words, *(one.format(path) for one in loading.words)))]
     if configuration.command_line is not None:
         words += ["-append", configuration.command_line]
     for option, content in (("-initrd", configuration.initrd), ("-dtb", configuration.device_tree)):
@@ -85,10 +87,13 @@ def loading_of(image: Image, machine: MachineFacts) -> Loading:
     if text_offset(image, first) is not None:
         return Loading(_KERNEL, is_flat=True)
     start, qemu = first.load_address, machine.qemu
-    if (start == 0 and qemu.runs_from_zero) or (start == machine.ram_base and qemu.firmware_size):
-        return Loading(_FIRMWARE, is_flat=True)
-    is_firmware = bool(qemu.firmware_size) and start < machine.ram_base + qemu.firmware_size
-    return Loading(_FIRMWARE if is_firmware else _KERNEL, is_flat=False)
+    from_zero = start == 0 and qemu.runs_from_zero
+    if not (from_zero or (qemu.firmware_size and start < machine.ram_base + qemu.firmware_size)):
+        return Loading(_KERNEL, is_flat=False)
+    reset = 0 if from_zero else machine.ram_base  # where its CPUs begin, or its ROM jumps to
+    # -bios does not read the entry of an ELF file: what is at the first byte is run, be it the file's own header.
+    is_at_start = start == reset and image.entry == first.address
+    return Loading(_FIRMWARE, is_flat=True) if is_at_start else Loading(_ENTERED, is_flat=False)
 
 
 def _flat(image: Image) -> list[tuple[int, bytes]]:

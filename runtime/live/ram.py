@@ -64,11 +64,18 @@ class SharedRam:
 
     def read(self, space: Space, address: int, size: int) -> bytes:
         """See `Memory`."""
+        at = self._offset(space, address, size)
+        return self._map[at : at + size]
+
+    def _offset(self, space: Space, address: int, size: int) -> int:
         for start, length, offset in self._ranges:
             if space is Space.PHYSICAL and start <= address and address + size <= start + length:
-                at = address - start + offset
-                return self._map[at : at + size]
+                return address - start + offset
         raise UnreadableError(f"{self.name}: there are no {size} bytes at {space.value} address {address:#x}")
+
+    def write(self, address: int, data: bytes) -> None:
+        """Store bytes at a physical address, while the guest stands still. Raises UnreadableError: see `read`."""
+        os.pwrite(self.descriptor, data, self._offset(Space.PHYSICAL, address, len(data)))
 
     def find(self, content: bytes) -> Iterator[int]:
         """See `Memory`."""

@@ -56,6 +56,11 @@ class Placement:
         place = self._place = self._found(memory)
         return lambda address, size: memory.read(place.space, self._address(place, address), size)
 
+    def where(self, memory: Memory, link: int) -> tuple[Space, int]:
+        """Where a link address is in memory. Raises MachineError: as `reader`."""
+        place = self._place = self._found(memory)
+        return place.space, self._address(place, link)
+
     def _address(self, place: Place, link: int) -> int:
         """Where a link address is in the space of a place."""
         return self._in_file(place.space, link) + place.distance

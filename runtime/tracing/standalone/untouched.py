@@ -14,20 +14,14 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kinst.runtime.machine.loading.loaded import Loaded
 from kinst.runtime.machine.memory import PAGE
 from kinst.runtime.machine.system import System
-from kinst.targets.elf.header import PT_LOAD
+from kinst.runtime.tracing.standalone.drawn_counters import counted, drawn, first_wrong, is_of_image
 from kinst.targets.errors import MachineError
 from kinst.targets.manifest.packed import Manifest
 from kinst.targets.standalone import WORD, Action, Standalone
-
-_MOST: Final = np.uint64(1 << 44)  # hits: hours of nothing else
-_HASH: Final = np.uint64(0x9E37_79B9_7F4A_7C15)
-# A counter begins with bits that its number decides, and others below: a shorter store is seen as well.
-_DRAWN, _BELOW = np.uint64(0x7FFF_F000_0000_0000), np.uint64(0x1080_8080_8080)
 
 _EVERY: Final = 64  # turns of a CPU from one look at the counters to the next
 _MOST_TURNS: Final = 10_000  # for which is waited for another store: some seconds
@@ -63,12 +57,12 @@ class Untouched:
         self._code = [(at, system.memory.read(at, size)) for at, size in self._trampolines()]
         if not is_made_here:
             self._check_loaded()
-        self._has_data = system.memory.has(start, kept.size) and not self._is_of_image(kept.address)
-        sites = np.arange(1, len(manifest.sites) + 1, dtype=np.uint64)
-        is_counting = self._has_data and kept.action is Action.COUNT and kept.size >= WORD * len(sites)
+        self._has_data = system.memory.has(start, kept.size) and not is_of_image(loaded.image, manifest, kept.address)
+        sites = len(manifest.sites)
+        is_counting = self._has_data and kept.action is Action.COUNT and kept.size >= WORD * sites
         self.is_broken = False  # it was said, and counts mean nothing
         self._turns, self._found = 0, ""
-        self._begun = (sites * _HASH & _DRAWN | _BELOW) if is_counting else np.zeros(len(sites), np.uint64)
+        self._begun = drawn(sites) if is_counting else np.zeros(sites, np.uint64)
 
     def _own_segment(self) -> Range | None:
         """What is loaded for the trampolines alone."""
@@ -95,14 +89,6 @@ class Untouched:
         if self._own is not None and self._code[0][1] != image.read(address, len(self._code[0][1])):
             raise MachineError(f"{image.path}: its loader leaves out {address:#x}, and with it its trampolines")
 
-    def _is_of_image(self, address: int) -> bool:
-        """Whether a segment that is not ours has it."""
-        own = self._manifest.trampolines[0]
-        return any(
-            one.kind == PT_LOAD and one.address != own and 0 <= address - one.address < one.size
-            for one in self._loaded.image.segments
-        )
-
     # -- the run ------------------------------------------------------------------------------------------------------
 
     def begin(self) -> None:
@@ -124,9 +110,7 @@ class Untouched:
 
     def counted(self, data: bytes) -> bytes:
         """What was counted, of what is in memory from the first counter on."""
-        words = np.frombuffer(data, "<u8")
-        found: NDArray[np.uint64] = words - self._begun[: len(words)]
-        return found.tobytes()
+        return counted(data, self._begun)
 
     def after_turn(self) -> None:
         """A CPU stands between two instructions. Raises MachineError: as `is_untouched`."""
@@ -174,9 +158,8 @@ class Untouched:
         """The first that nothing has counted to; empty if there is none."""
         if self._kept.action is not Action.COUNT or not self._system.memory.has(self._start, self._kept.size):
             return ""
-        counts = np.frombuffer(self.counted(self._system.memory.read(self._start, WORD * len(self._begun))), "<u8")
-        wrong = np.flatnonzero(counts >= _MOST)
-        return f"a counter at {self._kept.address + WORD * int(wrong[0]):#x}" if len(wrong) else ""
+        wrong = first_wrong(self.counted(self._system.memory.read(self._start, WORD * len(self._begun))))
+        return "" if wrong is None else f"a counter at {self._kept.address + WORD * wrong:#x}"
 
     # -- stores -------------------------------------------------------------------------------------------------------
 

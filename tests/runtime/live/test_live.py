@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 
 from kinst.rewriter.shell.cache_home import own_folder
-from tests.commands.in_process import kinst_run
+from tests.commands.in_process import command, kinst_run
+from tests.runtime.tracing.test_untouched import BASES, Spoiler
 from tests.samples.machines import MACHINES, Sample, expected_console
 
 LAUNCH = "import sys; from kinst.runtime.cli import run; sys.exit(run(prog_name='kinst-run'))"
@@ -122,6 +123,23 @@ def test_qemus_own_refusal_is_shown() -> None:
         pytest.skip("no QEMU")
     done = kinst_run("--on", "qemu-system-riscv64 -M nonsense", sample.image)
     assert (done.returncode, done.stderr) == (1, "kinst-run: qemu-system-riscv64: unsupported machine type\n")
+
+
+@pytest.mark.parametrize(
+    ("at", "what"), [(0x8_0004, "a trampoline at 0x80080000 or behind it"), (0x9_0000, "a counter at 0x80090000")]
+)
+def test_a_guest_that_stores_there_is_found_out(at: int, what: str, tmp_path: Path) -> None:
+    if not _has_qemu(MACHINES["riscv64"]):
+        pytest.skip("no QEMU")
+    out, base = tmp_path / "alone.elf", BASES["riscv64"]
+    plain = Spoiler(at, value=1010, before=100_000).built("riscv64", tmp_path)
+    places = ("--trampoline-base", f"{base + 0x8_0000:#x}", "--data-base", f"{base + 0x9_0000:#x}")
+    done = command("rewrite", plain, "--standalone", *places, "--probe", "fbt::work:entry", "-q", "-o", out)
+    assert done.returncode == 0, done.stderr
+    limit = ("--wall-timeout", "20s")  # its stack of illegal instructions has no end
+    done = kinst_run("-q", "--on", "qemu", *limit, "-n", "fbt::work:entry { @ = count(); }", out)
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"kinst-run: the guest itself stored to {what}: what it did and counted then means")
 
 
 # -- whoever is killed ------------------------------------------------------------------------------------------------
