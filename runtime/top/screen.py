@@ -6,14 +6,17 @@ This file, and panes.py and columns.py for what it shows, are the only ones that
 import asyncio
 import signal
 import threading
+from contextlib import suppress
 from dataclasses import dataclass
+from io import TextIOWrapper
 from itertools import cycle
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final, TextIO, cast
 
 from rich.text import Text
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
+from textual.drivers.linux_driver import LinuxDriver
 from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
@@ -73,6 +76,38 @@ class Help(ModalScreen[None]):
         yield box
 
 
+class _Terminal:
+    """The terminal as a file that takes everything, also when it has gone.
+
+    Textual's thread that writes ends at the first error (EIO once the terminal is closed), without a word: then its
+    queue fills, and the process waits for room in it for ever, whatever signal comes.
+    """
+
+    def __init__(self, file: TextIO) -> None:
+        self._file = file
+
+    def write(self, text: str) -> int:
+        with suppress(OSError):
+            self._file.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        with suppress(OSError):
+            self._file.flush()
+
+    def fileno(self) -> int:
+        return self._file.fileno()
+
+
+class _Driver(LinuxDriver):
+    """Textual's, on such a file."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        assert self._file is not None, "check_screen() has asked for a terminal"
+        self._file = cast(TextIOWrapper, _Terminal(self._file))
+
+
 class TopScreen(App[None]):
     """The live view."""
 
@@ -127,7 +162,7 @@ class TopScreen(App[None]):
 
     def __init__(self, run: GuestRun, titles: Titles, console: Scrollback, output: Scrollback) -> None:
         """`run` is started when the screen is there."""
-        super().__init__()
+        super().__init__(driver_class=_Driver)
         self._run, self._titles = run, titles
         self._printed = {"console": console, "output": output}
         self._changes = dict.fromkeys(self._printed, -1)

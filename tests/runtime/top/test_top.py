@@ -2,13 +2,17 @@
 
 import csv
 import os
+import pty
 import re
 import signal
+import subprocess
 from pathlib import Path
+
+import pytest
 
 from tests.commands.in_process import kinst_run
 from tests.images import real_image
-from tests.runtime.test_cli import SAMPLE
+from tests.runtime.test_cli import COMMAND, ENVIRONMENT, SAMPLE
 from tests.runtime.test_report import data
 from tests.runtime.top.tmux_session import TmuxSession
 from tests.samples.machines import MACHINES
@@ -127,6 +131,23 @@ def test_colours_where_they_are_wanted(tmp_path: Path) -> None:
     with TmuxSession(tmp_path, "--top", SAMPLE, "--wall-timeout", "1") as top:
         top.shows("ended: ")
         assert colours(top)
+
+
+@pytest.mark.parametrize("limits", [(), ("--wall-timeout", "1")])
+def test_it_ends_when_it_is_asked_to_though_its_terminal_has_gone(limits: tuple[str, ...]) -> None:
+    ours, its = pty.openpty()
+    command, variables = [*COMMAND, "--top", str(SAMPLE), *limits], {**ENVIRONMENT, "TERM": "xterm-256color"}
+    with subprocess.Popen(command, stdin=its, stdout=its, stderr=its, env=variables) as run:
+        os.close(its)
+        shown = b""
+        while b"share" not in shown:  # the heading of the table: the screen is there
+            shown += os.read(ours, 1 << 16)
+        os.close(ours)
+        run.send_signal(signal.SIGTERM)
+        try:
+            assert run.wait(60) >= 0
+        finally:
+            run.kill()
 
 
 def test_without_a_terminal_and_where_there_is_nothing_to_watch() -> None:
