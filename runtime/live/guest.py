@@ -84,6 +84,7 @@ class LiveGuest:
             self._qemu.pause()
         self._hear()
         if self._hits is not None:
+            # Also at a pause: kinst-run goes on after none, and `close` is too late to say what is wrong.
             self._hits.find(is_last=True)
         return end
 

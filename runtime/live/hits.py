@@ -1,7 +1,6 @@
 """The memory of a guest that runs elsewhere -> what its image keeps there, as long as it is the image's."""
 
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Final
 
 import numpy as np
@@ -33,22 +32,16 @@ class Hits:
         assert standalone is not None, "it was made so"
         self.is_counted = standalone.action is Action.COUNT
         self._probes, self._placement, self._memory, self._now = probes, placement, memory, now
-        self._path, self._code = alone.image.path, _trampolines(alone)
+        self._code = _trampolines(alone)
         self._read: Read | None = None
         self._pause, self._next = _SOONEST, 0
         self._address = standalone.address
         self._begun = np.zeros(len(alone.manifest.sites), np.uint64)
-        if self.is_counted and not is_of_image(alone.image, alone.manifest, self._address):
-            self._draw()
-        self._looked_for(is_last=False)  # before the guest can change anything
-
-    def _draw(self) -> None:
-        """Let counters begin with numbers that tell whether somebody else stores to them. Not if the image is not there
-        yet: who loads it would store zeros."""
-        with suppress(MachineError):
-            _, address = self._placement.where(self._memory, self._address)
+        is_there = self._looked_for(is_last=False) is not None  # before the guest can change anything
+        # If it is not there yet, who loads it stores zeros to its counters.
+        if is_there and self.is_counted and not is_of_image(alone.image, alone.manifest, self._address):
             self._begun = drawn(len(self._begun))
-            self._memory.write(address, self._begun.astype("<u8").tobytes())
+            memory.write(placement.physical(self._address), self._begun.astype("<u8").tobytes())
 
     def look(self) -> None:
         """Called often: records have to be read before the ring is full. Counters are folded when somebody asks for
@@ -70,7 +63,7 @@ class Hits:
         read = self._read or self._looked_for(is_last=is_last)
         if read is None:
             return
-        if is_last or self.is_counted or self._now() >= self._next:
+        if is_last or self._now() >= self._next:
             self._check(read)
         self._probes.fire(self._probes.find(lambda address, size: self._counted(read, address, size), is_last=is_last))
 

@@ -49,7 +49,8 @@ def given(command: QemuCommand, image: Image, configuration: Configuration, mach
     file = _nameless("image", _without_sections(image) if named or not loading.is_flat else _flat(image))
     files = [file]
     path = _path(file)
-    words = [*(command.with_image(path) if named else (*command.words, *(one.format(path) for one in loading.words)))]
+    added = [word.format(path) for word in loading.words]
+    words = [*command.with_image(path)] if named else [*command.words, *added]
     if configuration.command_line is not None:
         words += ["-append", configuration.command_line]
     for option, content in (("-initrd", configuration.initrd), ("-dtb", configuration.device_tree)):
@@ -87,12 +88,12 @@ def loading_of(image: Image, machine: MachineFacts) -> Loading:
     if text_offset(image, first) is not None:
         return Loading(_KERNEL, is_flat=True)
     start, qemu = first.load_address, machine.qemu
-    from_zero = start == 0 and qemu.runs_from_zero
-    if not (from_zero or (qemu.firmware_size and start < machine.ram_base + qemu.firmware_size)):
+    if start == 0 and qemu.runs_from_zero:
+        return Loading(_FIRMWARE, is_flat=True)
+    if not qemu.firmware_size or start >= machine.ram_base + qemu.firmware_size:
         return Loading(_KERNEL, is_flat=False)
-    reset = 0 if from_zero else machine.ram_base  # where its CPUs begin, or its ROM jumps to
-    # -bios does not read the entry of an ELF file: what is at the first byte is run, be it the file's own header.
-    is_at_start = start == reset and image.entry == first.address
+    # -bios does not read the entry of an ELF file: the first byte of RAM is run, be it the file's own header.
+    is_at_start = start == machine.ram_base and image.entry == first.address
     return Loading(_FIRMWARE, is_flat=True) if is_at_start else Loading(_ENTERED, is_flat=False)
 
 

@@ -56,10 +56,11 @@ class Placement:
         place = self._place = self._found(memory)
         return lambda address, size: memory.read(place.space, self._address(place, address), size)
 
-    def where(self, memory: Memory, link: int) -> tuple[Space, int]:
-        """Where a link address is in memory. Raises MachineError: as `reader`."""
-        place = self._place = self._found(memory)
-        return place.space, self._address(place, link)
+    def physical(self, link: int) -> int:
+        """The physical address of a link address, where `reader` has found the image in physical memory."""
+        assert self._place is not None, "reader() comes first"
+        assert self._place.space is Space.PHYSICAL, "it was found by physical addresses"
+        return self._address(self._place, link)
 
     def _address(self, place: Place, link: int) -> int:
         """Where a link address is in the space of a place."""
