@@ -101,4 +101,4 @@ class Cpu:
         except unicorn.UcError as error:
             fault = str(error)
         left = State(engine.read(_REGISTERS), engine.read(_XMM))
-        return Outcome(left, dict(engine.changed_pages()), fault)
+        return Outcome(left, engine.changed_pages(), fault)

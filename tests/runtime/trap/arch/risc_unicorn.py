@@ -145,7 +145,7 @@ class Cpu:
             self._engine.uc.emu_start(start, NEVER, count=count)
         except unicorn.UcError as error:
             fault = str(error)
-        return Outcome(self._state(), dict(self._engine.changed_pages()), fault)
+        return Outcome(self._state(), self._engine.changed_pages(), fault)
 
     def _load(self, state: State) -> None:
         general = len(self._model.general)

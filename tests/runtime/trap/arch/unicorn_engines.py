@@ -6,7 +6,7 @@ The virtual TLB asks for each page that is touched, and finds it in a pool.
 
 import weakref
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -52,11 +52,16 @@ class Engine:
         """The value of each register."""
         return tuple(map(self.uc.reg_read, registers))
 
-    def changed_pages(self) -> Mapping[int, bytes]:
+    def changed_pages(self) -> dict[int, bytes]:
         """The touched pages that do not hold what they held at first."""
         (content,) = self._lent.content
         now = {page: bytes(self.uc.mem_read(at * PAGE, PAGE)) for page, at in self._lent.pages.items()}
         return {page: held for page, held in now.items() if held != content(page)}
+
+
+def forget() -> None:
+    """Whoever borrows next gets a new one."""
+    _FREE.clear()
 
 
 def _made(arch: int, mode: int, switches: Switches) -> _Engine:
