@@ -19,8 +19,8 @@ _NODES: Final = program.Expression | program.Action
 class Needs:
     """What a clause looks at.
 
-    Who only has records of an image or of QEMU refuses what is in `others`: `kinst.runtime.tracing.standalone.admission`
-    and `kinst.runtime.live.keeping`. They look at each new field, too: what they do not know would be 0.
+    Who only has records of an image or of QEMU refuses what is in `others`: `tracing.standalone.admission` and
+    `live.keeping`. A new field is looked at there as well: what they do not know would be 0.
     """
 
     arguments: set[int] = field(default_factory=set)  # arg0 and args[0] are 0
