@@ -122,3 +122,15 @@ def test_architecture_names_every_room_and_no_file_that_is_gone() -> None:
     ]
     assert len(paths) > 20
     assert gone == []
+
+
+def test_architecture_names_nothing_that_is_gone() -> None:
+    """Files without their folder, classes, functions and tables, each of which is a word of the code."""
+    text = (ROOT / "ARCHITECTURE.md").read_text()
+    files = [path for tree in (*TREES, "tests", "docs") for path in (ROOT / tree).rglob("*.*")]
+    known = {path.stem for path in files}.union(
+        *(re.findall(r"\w+", path.read_text()) for path in files if path.suffix == ".py" and path != Path(__file__))
+    )
+    named = re.findall(r"`([A-Za-z_][\w.]*)(?:\([^`]*\))?`", text)
+    assert len(named) > 100
+    assert {word for name in named for word in name.split(".")} - known == set()

@@ -12,6 +12,7 @@ from kinst.runtime.dlang.check.functions import SUBROUTINES
 from kinst.runtime.dlang.check.libraries import INLINES
 from kinst.runtime.dlang.check.prototypes import Prototype
 from kinst.runtime.dlang.options import Options
+from kinst.runtime.dlang.syntax import words
 from kinst.runtime.dlang.types.type_names import describe
 from kinst.runtime.dlang.types.types import VOID
 from kinst.runtime.providers.dtrace import DtraceProvider
@@ -46,18 +47,18 @@ def variables() -> list[Entry]:
 
 def actions() -> list[Entry]:
     """What only a statement can be, and what stands for a stack or a symbol."""
-    return _entries("actions", dict.fromkeys(builtins.ACTIONS, ""))
+    return _entries("actions", dict.fromkeys(words.ACTIONS, ""))
 
 
 def subroutines() -> list[Entry]:
     """What has a value, with the types of its parameters."""
-    known = {name: _signature(SUBROUTINES[name]) if name in SUBROUTINES else "" for name in builtins.SUBROUTINES}
+    known = {name: _signature(SUBROUTINES[name]) if name in SUBROUTINES else "" for name in words.SUBROUTINES}
     return _entries("subroutines", known)
 
 
 def aggregations() -> list[Entry]:
     """What @a can be assigned."""
-    return _entries("aggregations", dict.fromkeys(builtins.AGGREGATING, ""))
+    return _entries("aggregations", dict.fromkeys(words.AGGREGATING, ""))
 
 
 def options() -> list[Entry]:

@@ -5,6 +5,7 @@ Steps are made once per clause, since a program may leave a million records.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import assert_never
 
 from kinst.runtime.clauses.environment import Symbols, Value
 from kinst.runtime.consumer import printf
@@ -21,9 +22,6 @@ from kinst.targets.c_types import size_of
 
 Recorded = Value | tuple[Value, ...]
 Step = Callable[[Recorded], None]
-NOT_RECORDED = (
-    program.Evaluate | program.Aggregate | program.Speculate | program.Commit | program.Discard | program.Destructive
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +49,9 @@ class ClauseSteps:
 
     def steps(self, clause: program.Clause) -> list[Step]:
         """The steps of a clause: one for each recorded value."""
-        return [self._step(action) for action in clause.actions if not isinstance(action, NOT_RECORDED)]
+        return [self._step(action) for action in clause.recorded]
 
-    def _step(self, action: program.Action) -> Step:
+    def _step(self, action: program.Recording) -> Step:
         match action:
             case program.Printf():
                 return self._formatted(action)
@@ -74,7 +72,7 @@ class ClauseSteps:
         write = self._write
         return lambda value: write(render(value))
 
-    def _plain(self, action: program.Action) -> Callable[[Recorded], bytes]:
+    def _plain(self, action: program.Shown) -> Callable[[Recorded], bytes]:
         """A function that renders the value of an action."""
         here = self._here
         match action:
@@ -89,7 +87,7 @@ class ClauseSteps:
             case program.TraceMemory() | program.PrintMemory():
                 return lambda recorded: hex_dump(recorded) if isinstance(recorded, bytes) else b""
             case _:
-                raise TypeError(f"records nothing that is printed: {action}")
+                assert_never(action)
 
     # -- formats ------------------------------------------------------------------------------------------------------
 

@@ -1,8 +1,9 @@
-"""What every program knows without declaring it: variables, constants, and which words are functions."""
+"""What every program knows without declaring it: variables, constants, and which words are functions (`words`)."""
 
 from collections.abc import Sequence
 from typing import Final
 
+from kinst.runtime.dlang.syntax.words import ACTIONS, AGGREGATING, SUBROUTINES
 from kinst.runtime.dlang.types.types import (
     INT,
     INT64,
@@ -90,31 +91,6 @@ def constants_of(errors: Sequence[str], signals: Sequence[str]) -> dict[str, int
 # Without an image, and where its system is not known.
 FREEBSD: Final = constants_of(_ERRORS, _SIGNALS)
 
-AGGREGATING: Final = frozenset(
-    {"avg", "count", "llquantize", "lquantize", "max", "min", "quantize", "stddev", "sum"}
-)  # fmt: skip
-STACKS: Final = frozenset({"jstack", "stack", "ustack"})
-SYMBOLS: Final = frozenset({"func", "mod", "sym", "uaddr", "ufunc", "umod", "usym"})
-ACTIONS: Final = frozenset(
-    {
-        "breakpoint", "chill", "clear", "commit", "denormalize", "discard", "exit", "freopen", "ftruncate", "normalize",
-        "panic", "print", "printa", "printf", "printm", "printt", "raise", "setopt", "speculate", "stop", "system",
-        "trace", "tracemem", "trunc",
-    }
-    | STACKS
-    | SYMBOLS
-)  # fmt: skip
-SUBROUTINES: Final = frozenset(
-    {
-        "alloca", "basename", "bcopy", "cleanpath", "copyin", "copyinstr", "copyinto", "copyout", "copyoutstr",
-        "ddi_pathname", "dirname", "getf", "getmajor", "getminor", "htonl", "htonll", "htons", "index", "inet_ntoa",
-        "inet_ntoa6", "inet_ntop", "json", "lltostr", "memref", "memstr", "msgdsize", "msgsize", "mutex_owned",
-        "mutex_owner", "mutex_type_adaptive", "mutex_type_spin", "ntohl", "ntohll", "ntohs", "progenyof", "rand",
-        "rindex", "rw_iswriter", "rw_read_held", "rw_write_held", "speculation", "strchr", "strjoin", "strlen",
-        "strrchr", "strstr", "strtok", "strtoll", "substr", "sx_exclusive_held", "sx_isexclusive", "sx_shared_held",
-        "tolower", "toupper", "typeref",
-    }
-)  # fmt: skip
 FUNCTIONS: Final = AGGREGATING | ACTIONS | SUBROUTINES
 
 

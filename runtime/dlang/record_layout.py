@@ -2,10 +2,10 @@
 writes of them."""
 
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import Final, assert_never
 
 from kinst.runtime.dlang import program
-from kinst.runtime.dlang.program import Action, Expression
+from kinst.runtime.dlang.program import Action, Expression, Recording
 from kinst.runtime.dlang.types.conversions import size_of
 from kinst.runtime.dlang.types.types import LONG, DType, Dynamic, String, bare
 from kinst.targets.c_types import Aggregate, Array, strip
@@ -17,9 +17,6 @@ PRINTED: Final = 1 << 17  # values that one print() writes at most; its text tak
 _HALF: Final = 4
 _USER_SYMBOLS: Final = frozenset({"usym", "ufunc", "umod", "uaddr"})  # with the process id
 _NO_ARGUMENT: Final = program.Integer(LONG, 0)  # what printf("text") records
-_NO_DATA: Final = (
-    program.Evaluate | program.Aggregate | program.Speculate | program.Commit | program.Discard | program.Destructive
-)
 
 
 def action_count(action: Action) -> int:
@@ -48,10 +45,12 @@ def record_size(actions: Sequence[Action], string_size: int, frames: int = FRAME
     header, into the speculation. Other actions without data make no record: 0. `frames`: the number for a stack that
     has none."""
     is_default = not actions or (len(actions) == 1 and isinstance(actions[0], program.Speculate))
-    if not is_default and all(isinstance(action, _NO_DATA) for action in actions):
+    if not is_default and all(isinstance(action, program.Unrecorded) for action in actions):
         return 0
     end, widest = HEADER, _HALF
     for action in actions:
+        if isinstance(action, program.Unrecorded):
+            continue
         for size in _sizes(action, string_size, frames):
             alignment = min(WORD, size & -size) or 1
             widest = max(widest, alignment)
@@ -63,7 +62,7 @@ def _aligned(end: int, alignment: int) -> int:
     return -(-end // alignment) * alignment
 
 
-def _sizes(action: Action, string_size: int, frames: int) -> Iterator[int]:
+def _sizes(action: Recording, string_size: int, frames: int) -> Iterator[int]:
     match action:
         case program.Printf(arguments=arguments):
             yield from (_size(argument, string_size, frames) for argument in arguments or (_NO_ARGUMENT,))
@@ -74,14 +73,22 @@ def _sizes(action: Action, string_size: int, frames: int) -> Iterator[int]:
             yield size
         case program.PrintMemory(size=size):
             yield size + WORD
-        case program.SetOption(arguments=arguments):
-            yield from (_size(argument, string_size, frames) for argument in (*arguments, _NO_ARGUMENT)[:2])
         case program.StackTrace(is_user=is_user, frames=wanted, string_size=text):
             yield _stack_size(frames if wanted is None else wanted, is_user=is_user) + text
+        case _:
+            yield from _sizes_performed(action, string_size, frames)
+
+
+def _sizes_performed(action: program.Performed, string_size: int, frames: int) -> Iterator[int]:
+    match action:
+        case program.SetOption(arguments=arguments):
+            yield from (_size(argument, string_size, frames) for argument in (*arguments, _NO_ARGUMENT)[:2])
         case program.Exit():
             yield 4
+        case program.Printa() | program.ChangeAggregation() | program.Truncate():
+            yield from [WORD] * action_count(action)
         case _:
-            yield from [WORD] * (0 if isinstance(action, _NO_DATA) else action_count(action))
+            assert_never(action)
 
 
 def _size(value: Expression, string_size: int, frames: int) -> int:

@@ -22,7 +22,9 @@ from kinst.runtime.trap.trap import Enabling, Firing
 from kinst.targets.arch.facts import ArchFacts
 
 _MOST_KEPT: Final = 1 << 18  # words
-HEAD: Final = 4  # columns of a record before its registers: the address, the CPU, the time and the thread
+# Columns of a record before its registers: the address, the CPU, the time and the thread, as `host.breakpoints.Record`
+# has them.
+HEAD: Final = 4
 
 
 class Threads(Protocol):

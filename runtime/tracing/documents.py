@@ -1,7 +1,7 @@
 """A format that is not text, and programs that are enabled -> what writes their output."""
 
 import sys
-from typing import BinaryIO, Final
+from typing import BinaryIO, Final, Literal, assert_never
 
 from kinst.runtime.consumer.documents.document_output import Document, DocumentOutput
 from kinst.runtime.consumer.documents.json_lines import JsonLines
@@ -18,6 +18,8 @@ from kinst.runtime.tracing.tracer import Tracer
 from kinst.runtime.tracing.tracing import Tracing
 from kinst.targets.errors import UsageError
 
+_Table = Literal[Format.CSV, Format.PARQUET, Format.ARROW]
+_OfStacks = Literal[Format.FOLDED, Format.FLAMEGRAPH]
 _SAMPLED: Final = "10ms"  # between two looks at aggregations that are drawn over time, if -x aggrate does not say
 
 
@@ -28,27 +30,28 @@ def consumer_of(
     place there. Raises KinstError: it cannot be had."""
     tracer, options = tracing.tracer, tracing.options
     clauses, totals, symbols, probe = tracer.clauses, tracer.totals, tracer.symbols, tracer.probe
-    if form in (Format.JSON, Format.JSONL):
-        kind = JsonOutput if form is Format.JSON else JsonLines
-        return kind(output, clauses, totals, symbols, probe, options, console=console)
-    document = _document(form, tracing, output)
+    match form:
+        case Format.JSON | Format.JSONL:
+            kind = JsonOutput if form is Format.JSON else JsonLines
+            return kind(output, clauses, totals, symbols, probe, options, console=console)
+        case Format.CSV | Format.PARQUET | Format.ARROW:
+            document: Document = TableDocument(_rows(form, tracing, output), totals, JsonValues(symbols))
+        case Format.PERFETTO:
+            document = _perfetto(tracer, output)
+        case Format.FOLDED | Format.FLAMEGRAPH:
+            document = _of_stacks(form, tracing, output)
+        case Format.HEATMAP:
+            document = _heat_map(tracing, output)
+        case Format.TEXT:
+            raise AssertionError("text is no document: `outputs.output_of` writes it")
+        case _:
+            assert_never(form)
     return DocumentOutput(document, sys.stderr, console or sys.stderr.buffer, clauses, totals, symbols, probe, options)
 
 
 def title_of(request: Request) -> str:
     """What a picture of a run is called."""
     return request.name or ("D program" if request.image is None else request.image.name)
-
-
-def _document(form: Format, tracing: Tracing, output: BinaryIO) -> Document:
-    tracer = tracing.tracer
-    if form is Format.PERFETTO:
-        return _perfetto(tracer, output)
-    if form.is_table:
-        return TableDocument(_rows(form, tracing, output), tracer.totals, JsonValues(tracer.symbols))
-    if form is Format.HEATMAP:
-        return _heat_map(tracing, output)
-    return _of_stacks(form, tracing, output)
 
 
 def _heat_map(tracing: Tracing, output: BinaryIO) -> Document:
@@ -63,7 +66,7 @@ def _heat_map(tracing: Tracing, output: BinaryIO) -> Document:
     return document
 
 
-def _rows(form: Format, tracing: Tracing, output: BinaryIO) -> RowWriter:
+def _rows(form: _Table, tracing: Tracing, output: BinaryIO) -> RowWriter:
     shape = shape_of(tracing.tracer.clauses)
     if form is Format.CSV:
         from kinst.runtime.consumer.documents.csv_output import CsvWriter
@@ -74,7 +77,7 @@ def _rows(form: Format, tracing: Tracing, output: BinaryIO) -> RowWriter:
     return ArrowWriter(output, shape, is_parquet=form is Format.PARQUET)
 
 
-def _of_stacks(form: Format, tracing: Tracing, output: BinaryIO) -> Document:
+def _of_stacks(form: _OfStacks, tracing: Tracing, output: BinaryIO) -> Document:
     tracer = tracing.tracer
     try:
         aggregations = with_stacks(tracer.clauses)

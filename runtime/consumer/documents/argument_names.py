@@ -1,10 +1,9 @@
 """The actions of a clause -> a name for each value that they record: what a reader of the program would call it."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final
+from typing import Final, assert_never
 
 from kinst.runtime.consumer.documents.json_values import Json
-from kinst.runtime.consumer.records import NOT_RECORDED
 from kinst.runtime.dlang import program
 
 _SCOPES: Final = {program.Scope.THREAD: "self->", program.Scope.CLAUSE: "this->"}
@@ -13,18 +12,23 @@ _OF_KEYS: Final = {"stack-frames": "stack", "memory": "memory", "message": "mess
 
 def value_names(clause: program.Clause) -> tuple[str, ...]:
     """A name for each object with a "value" that `PerformedActions.of_record` makes of a record, in its order."""
-    recorded = (action for action in clause.actions if not isinstance(action, NOT_RECORDED))
-    return tuple(name for action in recorded for name in _of_action(action))
+    return tuple(name for action in clause.recorded for name in _of_action(action))
 
 
-def _of_action(action: program.Action) -> Iterator[str]:
+def _of_action(action: program.Recording) -> Iterator[str]:
+    if isinstance(action, program.Performed):
+        return
     match action:
         case program.Trace(value=value) | program.Print(value=value):
             yield name_of(value)
         case program.SymbolTrace(key=key):
             yield key.kind
-        case program.Printf(kind="printf"):
-            yield from map(name_of, action.arguments)
+        case program.Printf():
+            yield from map(name_of, action.arguments if action.kind == "printf" else ())
+        case program.StackTrace() | program.TraceMemory() | program.PrintMemory():
+            pass  # no "value": `_OF_KEYS` names what they have
+        case _:
+            assert_never(action)
 
 
 def name_of(expression: program.Expression) -> str:

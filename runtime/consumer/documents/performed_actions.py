@@ -10,7 +10,7 @@ from kinst.runtime.consumer import distributions, printf
 from kinst.runtime.consumer.documents.json_values import Json, JsonValues, text
 from kinst.runtime.consumer.documents.recorded_values import RecordedValues
 from kinst.runtime.consumer.live_options import LiveOptions
-from kinst.runtime.consumer.records import NOT_RECORDED, Recorded, change, option_of
+from kinst.runtime.consumer.records import Recorded, change, option_of
 from kinst.runtime.consumer.totals import Cell, Totals, is_distribution
 from kinst.runtime.dlang import formats, program
 from kinst.runtime.dlang.options import OptionError
@@ -29,12 +29,10 @@ class PerformedActions:
 
     def of_record(self, clause: program.Clause, values: Sequence[Recorded]) -> list[Json]:
         """One or more objects for each action of the clause that recorded a value."""
-        actions = [action for action in clause.actions if not isinstance(action, NOT_RECORDED)]
-        return [
-            shown for action, value in zip(actions, values, strict=True) for shown in self._performed(action, value)
-        ]
+        pairs = zip(clause.recorded, values, strict=True)
+        return [shown for action, value in pairs for shown in self._performed(action, value)]
 
-    def _performed(self, action: program.Action, value: Recorded) -> Iterator[Json]:
+    def _performed(self, action: program.Recording, value: Recorded) -> Iterator[Json]:
         match action:
             case program.Printf(kind="system" | "freopen"):
                 yield self._command(action, value)

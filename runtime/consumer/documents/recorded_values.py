@@ -1,6 +1,7 @@
 """What actions recorded -> objects that describe it, in the shapes of `json_output`. Nothing is performed."""
 
 from collections.abc import Iterator
+from typing import assert_never
 
 from kinst.runtime.clauses.environment import Stack, Symbols
 from kinst.runtime.consumer import printf
@@ -18,7 +19,7 @@ class RecordedValues:
         """`values` decides what values and addresses look like."""
         self._symbols, self._values = symbols, values
 
-    def told(self, action: program.Action, value: Recorded) -> Iterator[Json]:
+    def told(self, action: program.Shown | program.Printf, value: Recorded) -> Iterator[Json]:
         """One or more objects for an action that records values."""
         if isinstance(action, program.Printf):
             yield {"message": text(self.message(action, value))}
@@ -32,7 +33,7 @@ class RecordedValues:
         types = [argument.type for argument in action.arguments]
         return printf.render(formats.parse(action.format), types, several(values), self._symbols)
 
-    def _value(self, action: program.Action, value: Recorded) -> Json:
+    def _value(self, action: program.Shown, value: Recorded) -> Json:
         if isinstance(value, tuple):
             raise TypeError(f"several values of {action}")
         match action:
@@ -40,9 +41,12 @@ class RecordedValues:
                 return {"type": describe_type(kind), "value": self._values.value(kind, value)}
             case program.Trace(value=expression):
                 return {"value": self._values.value(expression.type, value)}
-            case program.StackTrace() if isinstance(value, Stack):
+            case program.StackTrace():
+                assert isinstance(value, Stack), "what a stack records"
                 return {"stack-frames": self._values.stack(value)}
             case program.SymbolTrace():
                 return {"value": self._values.value(SYMBOL, value)}
-            case _:
+            case program.TraceMemory() | program.PrintMemory():
                 return {"memory": self._values.memory(value if isinstance(value, bytes) else b"")}
+            case _:
+                assert_never(action)

@@ -8,11 +8,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from itertools import zip_longest
-from typing import Final, Protocol
+from typing import Final, Protocol, assert_never
 
 from kinst.runtime.clauses.environment import Record
 from kinst.runtime.consumer.documents.json_values import Json, JsonValues
-from kinst.runtime.consumer.records import NOT_RECORDED
 from kinst.runtime.consumer.totals import Totals
 from kinst.runtime.dlang import program
 from kinst.runtime.dlang.program import Aggregate, Clause
@@ -160,10 +159,9 @@ def cell(value: Json) -> Cell:
 
 def shape_of(clauses: Sequence[Clause]) -> Shape:
     """The columns for keys and values that programs need."""
-    actions = [[action for action in clause.actions if not isinstance(action, NOT_RECORDED)] for clause in clauses]
     aggregations = [action for clause in clauses for action in clause.actions if isinstance(action, Aggregate)]
     keys = [[kind_of(kind) for kind in one.aggregation.keys] for one in aggregations]
-    values = [[kind for action in of_clause for kind in _values_of(action)] for of_clause in actions]
+    values = [[kind for action in clause.recorded for kind in _values_of(action)] for clause in clauses]
     return Shape(_columns("key", keys), _columns("value", values))
 
 
@@ -176,11 +174,13 @@ def _columns(name: str, kinds: Iterable[Sequence[CellKind]]) -> tuple[Column, ..
     return tuple(Column(f"{name}{number}", kind) for number, kind in enumerate(found, 1))
 
 
-def _values_of(action: program.Action) -> list[CellKind]:
+def _values_of(action: program.Recording) -> list[CellKind]:
     """The values that an action leaves."""
+    if isinstance(action, program.Performed):
+        return []
     match action:
-        case program.Printf(kind="printf"):
-            return [kind_of(argument.type) for argument in action.arguments]
+        case program.Printf():
+            return [kind_of(argument.type) for argument in action.arguments] if action.kind == "printf" else []
         case program.Trace():
             return [kind_of(action.value.type)]
         case program.Print():
@@ -188,7 +188,7 @@ def _values_of(action: program.Action) -> list[CellKind]:
         case program.SymbolTrace() | program.StackTrace() | program.TraceMemory() | program.PrintMemory():
             return [CellKind.TEXT]
         case _:
-            return []
+            assert_never(action)
 
 
 def kind_of(kind: DType) -> CellKind:

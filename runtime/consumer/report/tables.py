@@ -8,7 +8,7 @@ from kinst.runtime.clauses.environment import Record, Symbols
 from kinst.runtime.consumer.documents.json_values import JsonValues
 from kinst.runtime.consumer.documents.recorded_values import RecordedValues
 from kinst.runtime.consumer.documents.table import VALUES, cell
-from kinst.runtime.consumer.records import NOT_RECORDED, Recorded
+from kinst.runtime.consumer.records import Recorded
 from kinst.runtime.consumer.report.collected import MOST_ROWS, Collected
 from kinst.runtime.consumer.report.rows import table_row
 from kinst.runtime.consumer.totals import Totals
@@ -40,12 +40,12 @@ class Records:
         name = self._names.get(identifier)
         if name is None:
             name = self._names[identifier] = str(self._describe(identifier) or identifier)
-        actions = [action for action in self._clauses[clause].actions if not isinstance(action, NOT_RECORDED)]
-        parts = [self._text(action, value) for action, value in zip(actions, values, strict=True)]
+        recorded = self._clauses[clause].recorded
+        parts = [self._text(action, value) for action, value in zip(recorded, values, strict=True)]
         text = ", ".join(part for part in parts if part)
         return [time - self._start, cpu, name, text if len(text) <= _LONGEST else text[:_LONGEST] + "…"]
 
-    def _text(self, action: program.Action, value: Recorded) -> str:
+    def _text(self, action: program.Recording, value: Recorded) -> str:
         match action:
             case program.Printf(kind="printf"):
                 return str(next(self._recorded.told(action, value))["message"]).strip()

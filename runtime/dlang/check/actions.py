@@ -14,11 +14,12 @@ from kinst.runtime.dlang.check.action_order import (
 )
 from kinst.runtime.dlang.check.checking import Checking
 from kinst.runtime.dlang.check.signatures import ACTIONS, AGGREGATING
-from kinst.runtime.dlang.check.stacks import STACKS, SYMBOLS, positive, stack_trace, symbol_key
+from kinst.runtime.dlang.check.stacks import positive, stack_trace, symbol_key
 from kinst.runtime.dlang.program import Action, Expression
 from kinst.runtime.dlang.record_layout import action_count, record_size
 from kinst.runtime.dlang.syntax import tree
 from kinst.runtime.dlang.syntax.errors import DError
+from kinst.runtime.dlang.syntax.words import STACKS, SYMBOLS
 from kinst.runtime.dlang.types.conversions import is_dynamic, is_integer, is_string_like, is_void
 from kinst.runtime.dlang.types.type_names import describe
 from kinst.runtime.dlang.types.types import INT, INT64, LONG, STACK, STRING, SYMBOL, UINT64, UINTPTR, bare

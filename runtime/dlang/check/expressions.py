@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from kinst.runtime.dlang import program as made
-from kinst.runtime.dlang.builtins import ACTIONS, AGGREGATING, STACKS, SYMBOLS, VARIABLES
+from kinst.runtime.dlang.builtins import VARIABLES
 from kinst.runtime.dlang.check import functions
 from kinst.runtime.dlang.check.action_order import ClauseState
 from kinst.runtime.dlang.check.checking import ProgramState
@@ -29,6 +29,7 @@ from kinst.runtime.dlang.context import CheckContext, MatchedProbes
 from kinst.runtime.dlang.program import Scope
 from kinst.runtime.dlang.syntax import tree
 from kinst.runtime.dlang.syntax.errors import DError
+from kinst.runtime.dlang.syntax.words import ACTIONS, AGGREGATING, STACKS, SYMBOLS
 from kinst.runtime.dlang.types.conversions import is_dynamic, is_integer
 from kinst.runtime.dlang.types.scope import TypeScope
 from kinst.runtime.dlang.types.types import (

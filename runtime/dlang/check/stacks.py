@@ -9,10 +9,9 @@ from kinst.runtime.dlang.check.checking import Checking
 from kinst.runtime.dlang.check.signatures import ACTIONS
 from kinst.runtime.dlang.syntax import tree
 from kinst.runtime.dlang.syntax.errors import DError
+from kinst.runtime.dlang.syntax.words import STACKS, SYMBOLS
 from kinst.runtime.dlang.types.types import STACK, SYMBOL, UINTPTR
 
-STACKS: Final = frozenset({"jstack", "stack", "ustack"})
-SYMBOLS: Final = frozenset({"func", "mod", "sym", "uaddr", "ufunc", "umod", "usym"})
 _MOST_FRAMES: Final = 1 << 16  # a guest's stack that is deeper goes on forever
 
 

@@ -17,17 +17,40 @@ _OTHER_KEYWORDS: Final = """
 """
 KEYWORDS: Final = DECLARATION_WORDS.union(_OTHER_KEYWORDS.split())
 
-# D's own names take precedence over types of the traced image with the same name.
-_GLOBALS: Final = """
+# The functions. Each action and aggregating function has its prototype in `check.signatures`, each subroutine in
+# `check.functions`; printt and typeref have none, since FreeBSD took them out again.
+AGGREGATING: Final = frozenset(
+    {"avg", "count", "llquantize", "lquantize", "max", "min", "quantize", "stddev", "sum"}
+)  # fmt: skip
+STACKS: Final = frozenset({"jstack", "stack", "ustack"})
+SYMBOLS: Final = frozenset({"func", "mod", "sym", "uaddr", "ufunc", "umod", "usym"})
+ACTIONS: Final = frozenset(
+    {
+        "breakpoint", "chill", "clear", "commit", "denormalize", "discard", "exit", "freopen", "ftruncate", "normalize",
+        "panic", "print", "printa", "printf", "printm", "printt", "raise", "setopt", "speculate", "stop", "system",
+        "trace", "tracemem", "trunc",
+    }
+    | STACKS
+    | SYMBOLS
+)  # fmt: skip
+SUBROUTINES: Final = frozenset(
+    {
+        "alloca", "basename", "bcopy", "cleanpath", "copyin", "copyinstr", "copyinto", "copyout", "copyoutstr",
+        "ddi_pathname", "dirname", "getf", "getmajor", "getminor", "htonl", "htonll", "htons", "index", "inet_ntoa",
+        "inet_ntoa6", "inet_ntop", "json", "lltostr", "memref", "memstr", "msgdsize", "msgsize", "mutex_owned",
+        "mutex_owner", "mutex_type_adaptive", "mutex_type_spin", "ntohl", "ntohll", "ntohs", "progenyof", "rand",
+        "rindex", "rw_iswriter", "rw_read_held", "rw_write_held", "speculation", "strchr", "strjoin", "strlen",
+        "strrchr", "strstr", "strtok", "strtoll", "substr", "sx_exclusive_held", "sx_isexclusive", "sx_shared_held",
+        "tolower", "toupper", "typeref",
+    }
+)  # fmt: skip
+
+# The built-in variables (`builtins` has their types) and what the libraries of DTrace define.
+_VARIABLES: Final = """
     arg0 arg1 arg2 arg3 arg4 arg5 arg6 arg7 arg8 arg9 args caller cpu curcpu curlwpsinfo curpsinfo curthread cwd epid
     errno execargs execname fds gid id ipl jailname jid pid ppid probefunc probemod probename probeprov regs root
     stackdepth tid timestamp ucaller uid uregs ustackdepth vtimestamp walltimestamp zonename
-    alloca avg basename bcopy breakpoint chill cleanpath clear commit copyin copyinstr copyinto copyout copyoutstr count
-    ddi_pathname denormalize dirname discard exit freopen ftruncate func getf getmajor getminor htonl htonll htons index
-    inet_ntoa inet_ntoa6 inet_ntop json jstack llquantize lltostr lquantize max memref memstr min mod msgdsize msgsize
-    mutex_owned mutex_owner mutex_type_adaptive mutex_type_spin normalize ntohl ntohll ntohs panic print printa printf
-    printm progenyof quantize raise rand rindex rw_iswriter rw_read_held rw_write_held setopt speculate speculation
-    stack stddev stop strchr strjoin strlen strrchr strstr strtok strtoll substr sum sx_exclusive_held sx_isexclusive
-    sx_shared_held sym system tolower toupper trace tracemem trunc typeref uaddr ufunc umod ustack usym
 """
-GLOBALS: Final = frozenset(_GLOBALS.split())
+
+# D's own names take precedence over types of the traced image with the same name.
+GLOBALS: Final = frozenset(_VARIABLES.split()) | AGGREGATING | ACTIONS | SUBROUTINES

@@ -10,10 +10,13 @@ import pytest
 import unicorn
 from unicorn import arm64_const, x86_const
 
+from kinst.runtime.engine import hit_records
 from kinst.runtime.engine.breakpoint_counters import BreakpointCounters
 from kinst.runtime.engine.cpu_places import CpuPlaces
 from kinst.runtime.engine.hit_records import ClockWord, HitRecords
-from kinst.runtime.engine.host.breakpoints import BREAKPOINTS, BreakpointRow
+from kinst.runtime.engine.host import fields
+from kinst.runtime.engine.host.breakpoints import BREAKPOINTS, BreakpointRow, Record
+from kinst.runtime.hits.recorded import HEAD
 from tests.runtime.engine.host_memory import host_code, map_pages
 
 CODE, STACK, PYTHON, FULL, DISPATCH, BATCH, BACK = 0x10000, 0x2F000, 0x40000, 0x40080, 0x400C0, 0x40180, 0x50000
@@ -360,6 +363,12 @@ def test_a_record_has_the_time(host: Host) -> None:
     counters._state.gettime = TIME
     host.event(0x7000)
     assert records.take()[0, 2] == 5000 - 10 * 33 + 5_000_000_007
+
+
+def test_what_reads_records_knows_what_they_begin_with() -> None:
+    """`kinst.runtime.hits.recorded` takes the address, the CPU, the time and the key from these columns."""
+    assert [fields.index(Record, name) for name in ("pc", "cpu", "time", "key")] == list(range(HEAD))
+    assert hit_records.HEAD == HEAD
 
 
 @pytest.mark.parametrize("identity", [None, "x"])

@@ -1,12 +1,17 @@
 """Calls inside expressions."""
 
+from typing import get_args
+
 import pytest
 
 from kinst.runtime.clauses import subroutines
+from kinst.runtime.clauses.compile.actions import _EMITTERS
 from kinst.runtime.dlang import program
-from kinst.runtime.dlang.builtins import FUNCTIONS
-from kinst.runtime.dlang.check import functions
+from kinst.runtime.dlang.builtins import ARRAYS, FUNCTIONS, VARIABLES
+from kinst.runtime.dlang.check import actions, functions
+from kinst.runtime.dlang.check.libraries import INLINES
 from kinst.runtime.dlang.check.signatures import ACTIONS, AGGREGATING
+from kinst.runtime.dlang.syntax import words
 from kinst.runtime.dlang.types import types
 from kinst.runtime.dlang.types.type_names import describe
 from tests.runtime.clauses.compile.acting import action, check, error_of, tag_of
@@ -109,8 +114,22 @@ def test_copyout_is_destructive_and_does_not_follow_speculate() -> None:
 
 
 def test_every_function_that_programs_may_not_redeclare_has_a_prototype() -> None:
-    unknown = FUNCTIONS - {*functions.SUBROUTINES, *ACTIONS, *AGGREGATING}
-    assert unknown == {"printt", "typeref"}  # FreeBSD took them out again
+    taken_out = {"printt", "typeref"}  # by FreeBSD
+    assert words.ACTIONS - taken_out == set(ACTIONS)
+    assert set(AGGREGATING) == words.AGGREGATING
+    assert words.SUBROUTINES - taken_out == set(functions.SUBROUTINES)
+    assert FUNCTIONS == words.ACTIONS | words.AGGREGATING | words.SUBROUTINES
+
+
+def test_every_action_has_its_check_and_its_code() -> None:
+    assert {*actions._CHECKS, *words.STACKS, *words.SYMBOLS} == set(ACTIONS)
+    assert set(_EMITTERS) == set(get_args(program.Action))
+
+
+def test_no_type_of_the_image_hides_a_variable_of_d() -> None:
+    """What the parser takes for no type, and what the checker knows."""
+    of_libraries = {*INLINES, "fds"}
+    assert {*VARIABLES, *ARRAYS, *FUNCTIONS, *of_libraries} == words.GLOBALS
 
 
 def test_every_subroutine_can_be_run() -> None:
