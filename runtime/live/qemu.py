@@ -9,13 +9,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from kinst.runtime.live.console import CONSOLE_WORDS, Console
 from kinst.runtime.live.monitor import Monitor, MonitorError
 from kinst.runtime.live.ram import NAME, SharedRam
 from kinst.runtime.machine.configuration import End
 from kinst.targets.errors import MachineError
 from kinst.targets.visible import visible
 
-_CHUNK: Final = 1 << 16  # bytes of the console that are taken at once
 _PATIENCE: Final = 3.0  # seconds for QEMU to end by itself
 _MOST: Final = 1 << 16  # bytes of its messages
 _PR_SET_PDEATHSIG: Final = 1  # prctl(2)
@@ -47,15 +47,13 @@ class Qemu:
         self._program = words[0]
         self._messages = os.memfd_create("kinst-messages", os.MFD_CLOEXEC)
         ours, its_monitor = socket.socketpair()
-        self._console, its_console = socket.socketpair()
-        self._console.settimeout(0)
-        inherited = [its_monitor.fileno(), its_console.fileno(), *files, *([] if ram is None else [ram.descriptor])]
-        with its_monitor, its_console:
-            command = [*words, *_added(its_monitor, its_console if wants_console else None, ram)]
+        self._console = Console()
+        inherited = [its_monitor.fileno(), *files, *([] if ram is None else [ram.descriptor])]
+        with its_monitor, self._console:
             self._process = subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=self._messages,
+                [*words, *_added(its_monitor, ram), *(CONSOLE_WORDS if wants_console else ())],
+                stdin=self._console.its_input,
+                stdout=self._console.its_output,
                 stderr=self._messages,
                 pass_fds=inherited,
                 preexec_fn=_end_with_parent,
@@ -68,12 +66,14 @@ class Qemu:
             self._process.terminate()
             self._process.wait()
             ours.close()
+            why = self._why()
             self._console.close()
-            raise MachineError(self._why()) from None
+            raise MachineError(why) from None
 
     def _why(self) -> str:
         """Why it did not start, or stopped."""
-        text = os.pread(self._messages, _MOST, 0).decode(errors="replace").strip()
+        printed = os.pread(self._messages, _MOST, 0) or self._console.heard()  # -M help is no error of its
+        text = printed.decode(errors="replace").strip()
         said = text.partition("\n")[0].removeprefix(f"{self._program}: ")
         said = visible(said) or f"it ended with {self._process.returncode}, and said nothing"
         return f"{Path(self._program).name}: {said}"
@@ -117,20 +117,11 @@ class Qemu:
 
     def heard(self) -> bytes:
         """What the guest has printed since the last time."""
-        found = bytearray()
-        try:
-            while data := self._console.recv(_CHUNK):
-                found += data
-        except (BlockingIOError, ConnectionResetError):
-            pass
-        return bytes(found)
+        return self._console.heard()
 
     def type(self, data: bytes) -> int:
         """Type on its console. Returns how many bytes were taken."""
-        try:
-            return self._console.send(data)
-        except (BlockingIOError, BrokenPipeError, ConnectionResetError):
-            return 0
+        return self._console.type(data)
 
     # -- the end ------------------------------------------------------------------------------------------------------
 
@@ -158,13 +149,11 @@ class Qemu:
             self._process.wait()
 
 
-def _added(monitor: socket.socket, console: socket.socket | None, ram: SharedRam | None) -> list[str]:
+def _added(monitor: socket.socket, ram: SharedRam | None) -> list[str]:
     """The words that give us the guest."""
     words = ["-S", "-no-reboot", "-no-shutdown", "-display", "none"]
     words += ["-chardev", f"socket,id=kinst-monitor,fd={monitor.fileno()}"]
     words += ["-mon", "chardev=kinst-monitor,mode=control"]
-    if console is not None:
-        words += ["-chardev", f"socket,id=kinst-console,fd={console.fileno()}", "-serial", "chardev:kinst-console"]
     if ram is not None:
         file = f"/proc/self/fd/{ram.descriptor}"
         words += ["-object", f"memory-backend-file,id={NAME},size={ram.size},mem-path={file},share=on"]
