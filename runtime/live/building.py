@@ -147,7 +147,7 @@ def _started(
         ram.place(qemu.monitor.human("info mtree -f"))
         if alone is None:
             return Started(qemu, ram, None)
-        return Started(qemu, ram, _hits(prepared, kept.probes, alone, qemu, ram, now))
+        return Started(qemu, ram, _hits(prepared, kept.probes, alone, qemu, ram, now, warn))
     except BaseException:
         qemu.close()
         ram.close()
@@ -155,7 +155,13 @@ def _started(
 
 
 def _hits(
-    prepared: Prepared, probes: KeptProbes, alone: Made, qemu: Qemu, ram: SharedRam, now: Callable[[], int]
+    prepared: Prepared,
+    probes: KeptProbes,
+    alone: Made,
+    qemu: Qemu,
+    ram: SharedRam,
+    now: Callable[[], int],
+    warn: Callable[[str], None],
 ) -> Hits:
     manifest, standalone = alone.manifest, alone.manifest.standalone
     assert standalone is not None, "it was made so"
@@ -166,7 +172,7 @@ def _hits(
     rows = np.searchsorted(prepared.manifest.sites["address"], manifest.sites["address"])
     probes.expect(standalone, len(manifest.sites), timebase, rows)
     placement = Placement(alone.image, manifest, standalone, range(ram.start, ram.start + ram.size))
-    return Hits(probes, alone, placement, ram, now)
+    return Hits(probes, alone, placement, ram, now, warn)
 
 
 def _memory_of(command: QemuCommand) -> int:

@@ -8,11 +8,18 @@ import numpy as np
 from kinst.runtime.live.making import Made
 from kinst.runtime.live.ram import SharedRam
 from kinst.runtime.readout.placement import Placement, Read
-from kinst.runtime.tracing.standalone.drawn_counters import counted, drawn, first_wrong, is_of_image
+from kinst.runtime.tracing.standalone.drawn_counters import (
+    CLEARED,
+    counted,
+    drawn,
+    first_wrong,
+    is_cleared,
+    is_of_image,
+)
 from kinst.runtime.tracing.standalone.probes import KeptProbes
 from kinst.targets.elf.header import PT_LOAD
 from kinst.targets.errors import MachineError
-from kinst.targets.standalone import WORD, Action
+from kinst.targets.standalone import RING_HEAD, WORD, Action
 
 _SOONEST, _LATEST = 20_000_000, 1_000_000_000  # ns between looks for an image that is not in memory yet
 _CHECKED: Final = 1_000_000_000  # ns between comparisons of all trampolines
@@ -25,23 +32,33 @@ class Hits:
     they are."""
 
     def __init__(
-        self, probes: KeptProbes, alone: Made, placement: Placement, memory: SharedRam, now: Callable[[], int]
+        self,
+        probes: KeptProbes,
+        alone: Made,
+        placement: Placement,
+        memory: SharedRam,
+        now: Callable[[], int],
+        warn: Callable[[str], None],
     ) -> None:
-        """`now` is the host's time in ns. The guest stands still and has not begun."""
+        """`now` is the host's time in ns; `warn` is called once if hits are lost. The guest stands still and has not
+        begun."""
         standalone = alone.manifest.standalone
         assert standalone is not None, "it was made so"
         self.is_counted = standalone.action is Action.COUNT
-        self._probes, self._placement, self._memory, self._now = probes, placement, memory, now
+        self._probes, self._placement, self._memory, self._now, self._warn = probes, placement, memory, now, warn
         self._code = _trampolines(alone)
         self._read: Read | None = None
         self._pause, self._next = _SOONEST, 0
+        self._has_warned = False
         self._address = standalone.address
-        self._begun = np.zeros(len(alone.manifest.sites), np.uint64)
-        is_there = self._looked_for(is_last=False) is not None  # before the guest can change anything
-        # If it is not there yet, who loads it stores zeros to its counters.
-        if is_there and self.is_counted and not is_of_image(alone.image, alone.manifest, self._address):
+        self._may_clear = is_of_image(alone.image, alone.manifest, self._address)
+        # The words that begin with numbers: all counters, or one that the head of a ring does not use.
+        self._drawn = self._address if self.is_counted else self._address + RING_HEAD - WORD
+        self._begun = np.zeros(len(alone.manifest.sites) if self.is_counted else 1, np.uint64)
+        # Before the guest can change anything. If it is not there yet, who loads it stores zeros.
+        if self._looked_for(is_last=False) is not None:
             self._begun = drawn(len(self._begun))
-            memory.write(placement.physical(self._address), self._begun.astype("<u8").tobytes())
+            memory.write(placement.physical(self._drawn), self._begun.astype("<u8").tobytes())
 
     def look(self) -> None:
         """Called often: records have to be read before the ring is full. Counters are folded when somebody asks for
@@ -65,6 +82,10 @@ class Hits:
             return
         if is_last or self._now() >= self._next:
             self._check(read)
+        if is_last and self._may_clear and not self._has_warned:
+            self._has_warned = is_cleared(read(self._drawn, WORD * len(self._begun)), self._begun)
+            if self._has_warned:
+                self._warn(CLEARED)
         self._probes.fire(self._probes.find(lambda address, size: self._counted(read, address, size), is_last=is_last))
 
     def _counted(self, read: Read, address: int, size: int) -> bytes:
@@ -72,7 +93,7 @@ class Hits:
         data = read(address, size)
         if not self.is_counted or address != self._address:
             return data
-        data = counted(data, self._begun)
+        data = counted(data, self._begun, may_clear=self._may_clear)
         if (wrong := first_wrong(data)) is not None:
             raise self._spoiled(f"a counter at {self._address + WORD * wrong:#x}")
         return data

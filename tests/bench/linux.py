@@ -1,7 +1,7 @@
 """A boot of Debian's Linux to its panic over the missing root, beside QEMU: seconds of user CPU, and their ratios.
 
 Plain, and with the entries of all functions counted: by breakpoints, where blocks begin, by the kernel itself where it
-has room, and by a plugin of QEMU's (`count_calls.c`) where QEMU loads it.
+has room, and by a plugin of QEMU's (`tests/qemu_plugin`) where QEMU loads it.
 
 Both translate code (QEMU with one thread), both are given the same kernel, memory and command line, and neither keeps
 anything from one run to the next. The runs are interleaved and the medians compared. Start-up counts on both sides.
@@ -19,8 +19,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-import numpy as np
-
 from kinst.rewriter.naming.resolve import resolve
 from kinst.rewriter.planning.plan import manifest_of
 from kinst.rewriter.rewriting import Source, open_source
@@ -33,6 +31,7 @@ from kinst.targets.image import open_image
 from kinst.targets.probe import parse_probe_name
 from tests.images import CACHE
 from tests.linux_programs import flat
+from tests.qemu_plugin.plugin import counting_plugin
 
 REPEATS: Final = 3
 COUNTED: Final = "fbt:::entry { @[probefunc] = count(); }"
@@ -103,29 +102,18 @@ def ways(machine: str, path: Path, folder: Path) -> dict[str, Sequence[str]]:
         "counted": (run, *options, "-q", "-n", COUNTED, str(path)),
         "block": (run, *options, "-q", "--method", "block", "-n", COUNTED, str(path)),
     }
-    if (plugin := counting_plugin(rival.program, path, folder)) is not None:
+    if (plugin := plugin_option(rival.program, path, folder)) is not None:
         found["plugin"] = (*theirs[:-1], "-plugin", plugin, *theirs[-1:], kernel(path))
     if (alone := standalone(path, folder)) is not None:
         found |= {"alone": (run, *options, "-q", str(alone)), "alone in QEMU": (*theirs, kernel(alone))}
     return found
 
 
-def counting_plugin(program: str, path: Path, folder: Path) -> str | None:
-    """QEMU's argument for the plugin, which counts the entries of all functions; None if QEMU or the host has not what
-    it needs."""
-    library, at, to = (folder / f"count_calls.{kind}" for kind in ("so", "at", "to"))
-    source = Path(__file__).with_name("count_calls.c")
-    argument = f"{library},at={at},to={to}"
-    if shutil.which("gcc") is None:
-        return None
-    subprocess.run(["gcc", "-O2", "-shared", "-fPIC", "-o", library, source], check=True)
+def plugin_option(program: str, path: Path, folder: Path) -> str | None:
+    """QEMU's argument for the plugin, which counts the entries of all functions; None if it cannot be loaded."""
     resolved = resolve(open_source(Source(path)).program, [parse_probe_name("fbt:::entry")])
-    np.unique(manifest_of(resolved)[0].sites["address"]).tofile(at)
-    tried = subprocess.run(
-        [program, "-M", "none", "-display", "none", "-monitor", "stdio", "-plugin", argument],
-        input=b"quit\n", stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False,
-    )  # fmt: skip
-    return argument if tried.returncode == 0 else None
+    plugin = counting_plugin(program, manifest_of(resolved)[0].sites["address"], folder)
+    return None if plugin is None else plugin.option
 
 
 def standalone(path: Path, folder: Path) -> Path | None:

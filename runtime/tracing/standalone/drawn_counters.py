@@ -1,7 +1,9 @@
 """Counters that nobody else is to store to -> numbers that they begin with, and whether one has what nothing counted.
 
 A counter begins with bits that its number decides, and others below: a shorter store is seen as well. Those inside the
-image's own .bss begin with zero: it clears them itself.
+image's own .bss the image clears itself, once and all of them, in its first microseconds (Linux for amd64: clear_bss,
+behind some 260 calls that it has made by then). They are zero from there on, and what was counted before is lost, as
+are the records of a ring: numbers that are gone tell that.
 """
 
 from typing import Final
@@ -13,6 +15,9 @@ from kinst.targets.elf.header import PT_LOAD
 from kinst.targets.image import Image
 from kinst.targets.manifest.packed import Manifest
 
+CLEARED: Final = (
+    "the image cleared its .bss, with what its probes keep in it: hits of its first microseconds, before that, are lost"
+)
 _MOST: Final = np.uint64(1 << 44)  # hits: hours of nothing else
 _HASH: Final = np.uint64(0x9E37_79B9_7F4A_7C15)
 _DRAWN, _BELOW = np.uint64(0x7FFF_F000_0000_0000), np.uint64(0x1080_8080_8080)
@@ -24,11 +29,17 @@ def drawn(count: int) -> NDArray[np.uint64]:
     return found
 
 
-def counted(data: bytes, begun: NDArray[np.uint64]) -> bytes:
-    """What was counted, of what is in memory from the first counter on."""
+def counted(data: bytes, begun: NDArray[np.uint64], *, may_clear: bool) -> bytes:
+    """What was counted, of what is in memory from the first counter on. `may_clear`: the image may have cleared it."""
     words = np.frombuffer(data, "<u8")
     found: NDArray[np.uint64] = words - begun[: len(words)]
-    return found.tobytes()
+    return np.where(words < _MOST, words, found).tobytes() if may_clear else found.tobytes()
+
+
+def is_cleared(data: bytes, begun: NDArray[np.uint64]) -> bool:
+    """Whether one of them does not have the number any more that it began with."""
+    words = np.frombuffer(data, "<u8")
+    return bool(((words < _MOST) & (begun[: len(words)] >= _MOST)).any())
 
 
 def first_wrong(data: bytes) -> int | None:

@@ -13,6 +13,7 @@ from kinst.runtime.tracing.host.guest_host import GuestHost
 from kinst.runtime.tracing.host.surroundings import Surroundings
 from kinst.runtime.tracing.running import PAUSES
 from kinst.runtime.tracing.standalone.copies import copy_of
+from kinst.runtime.tracing.standalone.drawn_counters import CLEARED
 from kinst.runtime.tracing.standalone.probes import StandaloneProbes
 from kinst.runtime.tracing.standalone.untouched import Untouched
 from kinst.targets.c_types import ImageTypes
@@ -28,12 +29,14 @@ class StandaloneGuest:
         """The image is loaded and has not run. `is_made_here`: by --method jump."""
         self._probes, self._system, self._loaded = probes, system, loaded
         self._symbols: Symbols | None = None
+        self._warn: Callable[[str], None] = lambda _line: None
+        self._has_warned = False
         kept, manifest = probes.kept, probes.manifest
         self._untouched = Untouched(manifest, kept, system, loaded, self._start, self._place, is_made_here=is_made_here)
 
     def surroundings(self, types: ImageTypes, warn: Callable[[str], None]) -> Surroundings:
         """What clauses can see: no more than if it ran elsewhere."""
-        system = self._system
+        system, self._warn = self._system, warn
         host = GuestHost(system, user_mode(system.arch, system.engine.live.get))
         found = self._probes.surroundings(host, self._loaded, types, self._begin, self._probes.admitting(warn))
         self._symbols = found.symbols
@@ -56,6 +59,9 @@ class StandaloneGuest:
                 "counted then means nothing: breakpoints (kinst-run without --method jump) move along"
             )
         self._look(is_last=end not in PAUSES)
+        if self._untouched.is_cleared and not self._has_warned:
+            self._has_warned = True
+            self._warn(CLEARED)
 
     def after_turn(self) -> None:
         """A CPU stands between two instructions. Raises MachineError: as `look`."""

@@ -6,8 +6,8 @@ trampolines have other bytes, and counters, which begin with large numbers that 
 as nothing counts to. Where that is seen, the guest goes on for a while, with the pages guarded all the time: who takes
 memory for its own stores to it again.
 
-Counters in the image's own .bss are zero when the guest begins, since it clears them; of them it is only known what
-nothing counts to. Memory in which others have something as well is not guarded.
+Counters in the image's own .bss are cleared by it; of them it is only known what nothing counts to, and that they were
+cleared. Memory in which others have something as well is not guarded.
 """
 
 from collections.abc import Callable, Iterator
@@ -18,7 +18,7 @@ import numpy as np
 from kinst.runtime.machine.loading.loaded import Loaded
 from kinst.runtime.machine.memory import PAGE
 from kinst.runtime.machine.system import System
-from kinst.runtime.tracing.standalone.drawn_counters import counted, drawn, first_wrong, is_of_image
+from kinst.runtime.tracing.standalone.drawn_counters import counted, drawn, first_wrong, is_cleared, is_of_image
 from kinst.targets.errors import MachineError
 from kinst.targets.manifest.packed import Manifest
 from kinst.targets.standalone import WORD, Action, Standalone
@@ -57,9 +57,11 @@ class Untouched:
         self._code = [(at, system.memory.read(at, size)) for at, size in self._trampolines()]
         if not is_made_here:
             self._check_loaded()
-        self._has_data = system.memory.has(start, kept.size) and not is_of_image(loaded.image, manifest, kept.address)
+        self._may_clear = is_of_image(loaded.image, manifest, kept.address)
+        has_memory = system.memory.has(start, kept.size)
+        self._has_data = has_memory and not self._may_clear
         sites = len(manifest.sites)
-        is_counting = self._has_data and kept.action is Action.COUNT and kept.size >= WORD * sites
+        is_counting = has_memory and kept.action is Action.COUNT and kept.size >= WORD * sites
         self.is_broken = False  # it was said, and counts mean nothing
         self._turns, self._found = 0, ""
         self._begun = drawn(sites) if is_counting else np.zeros(sites, np.uint64)
@@ -110,7 +112,14 @@ class Untouched:
 
     def counted(self, data: bytes) -> bytes:
         """What was counted, of what is in memory from the first counter on."""
-        return counted(data, self._begun)
+        return counted(data, self._begun, may_clear=self._may_clear)
+
+    @property
+    def is_cleared(self) -> bool:
+        """Whether the image has cleared its counters, and with them what they had."""
+        if not self._begun.any() or not self._may_clear:
+            return False
+        return is_cleared(self._system.memory.read(self._start, WORD * len(self._begun)), self._begun)
 
     def after_turn(self) -> None:
         """A CPU stands between two instructions. Raises MachineError: as `is_untouched`."""

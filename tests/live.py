@@ -1,0 +1,191 @@
+"""What `kinst-run --on` counts is what QEMU itself counts, function by function.
+
+    python -m tests.live [NAME...]        (`poe live`)
+
+Each image boots once under QEMU with the entries of all functions counted, and QEMU's own plugin (`tests.qemu_plugin`)
+counts in the same run how often the instruction at each of these sites is executed. One run, two independent counts: no
+difference is allowed but for a CPU that is stopped between the two. Where the kernel clears its .bss with our counters
+in it (a line of kinst-run's says so), the plugin counts from there on, too. Prints a row an image.
+"""
+
+import argparse
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinst.targets.elf.header import PT_LOAD
+from kinst.targets.image import Image, open_image
+from kinst.targets.manifest.packed import Manifest, find_manifest
+from tests.bench.linux import PANIC, RIVALS
+from tests.images import real_image
+from tests.qemu_plugin.plugin import Plugin, counting_plugin
+
+Addresses = NDArray[np.uint64]
+_BOUND: Final = 300  # seconds a run
+_CLEARING: Final = 2  # entries of what clears, and of its memset
+_LIST: Final = "{ @[probefunc] = count(); }"
+_OPENSBI: Final = "Boot HART MEDELEG"  # among the last that it says of itself
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A real image, QEMU's command for it, and what of its console ends it."""
+
+    image: str
+    on: str
+    until: str = ""
+    append: str = ""
+    probes: str = "fbt:::entry"  # Linux for arm64 and riscv64 has room for some hundred
+    base: int = 0  # where it is loaded, if it is linked to 0
+    clears: str = ""  # the function that clears its .bss, with the counters in it
+
+    @property
+    def cpus(self) -> int:
+        """Each may be stopped in the middle of a trampoline."""
+        words = shlex.split(self.on)
+        return int(words[words.index("-smp") + 1]) if "-smp" in words else 1
+
+
+def _linux(image: str, machine: str, probes: str, *more: str) -> Subject:
+    rival = RIVALS[machine]
+    on = shlex.join([rival.program, *rival.board, "-m", "512M", *more])
+    clears = "clear_bss" if machine == "amd64" else ""
+    return Subject(image, on, PANIC, rival.command_line, probes, clears=clears)
+
+
+_RAM: Final = 0x8000_0000
+_RISCV: Final = "qemu-system-riscv64 -m 256M -M "
+SUBJECTS: Final = (
+    Subject("opensbi-1.9", f"{_RISCV}virt", _OPENSBI, base=_RAM),
+    Subject("opensbi-1.6", f"{_RISCV}virt", _OPENSBI, base=_RAM),
+    Subject("opensbi-1.6", f"{_RISCV}spike", _OPENSBI, base=_RAM),
+    Subject("opensbi-1.6", f"{_RISCV}sifive_u -smp 5", _OPENSBI, base=_RAM),
+    Subject("opensbi-1.6", f"{_RISCV}virt -smp 4", _OPENSBI, base=_RAM),
+    _linux("linux-amd64", "amd64", "fbt:::entry"),
+    _linux("linux-6.12-amd64", "amd64", "fbt:::entry"),
+    Subject(
+        *("linux-amd64", "qemu-system-x86_64 -M q35 -smp 4 -m 512M", PANIC, "console=ttyS0 panic=-1"),
+        clears="clear_bss",
+    ),
+    _linux("linux-arm64", "arm64", "fbt::vfs_*:entry"),
+    _linux("linux-arm64", "arm64", "fbt::vfs_*:entry", "-smp", "4"),
+    _linux("linux-6.12-arm64", "arm64", "fbt::vfs_*:entry"),
+    _linux("linux-riscv64", "riscv64", "fbt::vfs_*:entry"),
+    _linux("linux-riscv64", "riscv64", "fbt::vfs_*:entry", "-smp", "4"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """Two counts of one run, by function. `difference`: what is not alike, as text; empty if all is."""
+
+    ours: Mapping[str, int]
+    plugins: Mapping[str, int]
+    slack: int  # entries that the plugin may have more of: a CPU may be stopped in the middle of a trampoline
+
+    @property
+    def difference(self) -> str:
+        """Which function has not the same count."""
+        names = sorted(self.ours.keys() | self.plugins.keys())
+        behind = {name: self.plugins.get(name, 0) - self.ours.get(name, 0) for name in names}
+        wrong = {name: count for name, count in behind.items() if count}
+        if all(count > 0 for count in wrong.values()) and sum(wrong.values()) <= self.slack:
+            return ""
+        return ", ".join(f"{name} {self.ours.get(name, 0)} not {self.plugins.get(name, 0)}" for name in [*wrong][:5])
+
+
+def beside(image: Path, subject: Subject, folder: Path) -> Beside | None:
+    """Boot it; None: QEMU has no plugins here.
+
+    Raises AssertionError: a run failed.
+    """
+    made, _ = _counted(image, subject, folder, subject.on)  # makes the image, in which the sites are
+    manifest = find_manifest(made)
+    assert manifest is not None
+    link = manifest.sites["address"]
+    load = link + np.array([_to_load(made, address) + subject.base for address in link.tolist()], np.uint64)
+    link = load if subject.base else link  # other code is there
+    plugin = counting_plugin(shlex.split(subject.on)[0], np.concatenate([link, load]), folder)
+    if plugin is None:
+        return None
+    option = plugin.option
+    if subject.clears:
+        option += f",before={made.symbols.address_of(subject.clears):#x}"
+    _, ours = _counted(image, subject, folder, f"{subject.on} -plugin {option}")
+    slack = subject.cpus + (_CLEARING if subject.clears else 0)
+    return Beside(ours, _by_function(plugin, manifest, (link, load)), slack)
+
+
+def _counted(image: Path, subject: Subject, folder: Path, on: str) -> tuple[Image, dict[str, int]]:
+    """The standalone image of a run, and its counts."""
+    run = str(Path(sys.executable).with_name("kinst-run"))
+    words = [run, "-q", "--format", "json", "--on", on, "--wall-timeout", f"{_BOUND}s"]
+    words += ["--until", subject.until] if subject.until else []
+    words += ["--append", subject.append] if subject.append else []
+    words += ["-n", f"{subject.probes} {_LIST}", str(image)]
+    cache = {**os.environ, "XDG_CACHE_HOME": str(folder)}
+    done = subprocess.run(words, env=cache, capture_output=True, check=False, timeout=_BOUND * 2)
+    assert done.returncode == 0, (done.returncode, done.stderr.decode(errors="replace"), done.stdout[-200:])
+    (path,) = (folder / "kinst-rewrite" / "live").glob("*.elf")
+    (found,) = json.loads(done.stdout)["dtrace"]["aggregations"]
+    return open_image(path), {one["keys"][0]: one["value"] for one in found["aggregation-data"]}
+
+
+def _to_load(image: Image, address: int) -> int:
+    """From a link address to where it is in memory: code runs there before the MMU is on."""
+    for one in image.segments:
+        if one.kind == PT_LOAD and one.address <= address < one.address + one.size:
+            return (one.load_address - one.address) % (1 << 64)
+    raise AssertionError(f"{address:#x}: in no segment")
+
+
+def _by_function(plugin: Plugin, manifest: Manifest, places: tuple[Addresses, Addresses]) -> Counter[str]:
+    """What the plugin counted at two places of each site, which may be one."""
+    counts = [plugin.counts()[np.searchsorted(plugin.addresses, place)] for place in places]
+    executed = np.where(places[0] == places[1], counts[0], counts[0] + counts[1])
+    found = Counter[str]()
+    for function, number in zip(manifest.sites["function"].tolist(), executed.tolist(), strict=True):
+        found[manifest.function_name(function)] += number
+    return +found
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print a row an image; 1 if one differs."""
+    parser = argparse.ArgumentParser(
+        prog="poe live", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("names", nargs="*", metavar="NAME", help="real images; all of them without")
+    names = parser.parse_args(arguments).names
+    failed = 0
+    for subject in SUBJECTS:
+        if names and subject.image not in names:
+            continue
+        title = f"{subject.image:18} {subject.on[:60]:60}"
+        if shutil.which(shlex.split(subject.on)[0]) is None:
+            print(f"{title} not run: no QEMU")
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            found = beside(real_image(subject.image), subject, Path(folder))
+        if found is None:
+            print(f"{title} not run: its QEMU has no plugins")
+            continue
+        failed |= bool(found.difference)
+        text = found.difference or "alike"
+        print(f"{title} {len(found.ours):6} functions, {sum(found.ours.values()):10} entries: {text}", flush=True)
+    return failed
+
+
+if __name__ == "__main__":
+    sys.exit(main())

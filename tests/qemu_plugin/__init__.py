@@ -1,0 +1,1 @@
+"""QEMU counts with a plugin of ours: an independent count of the same run."""

@@ -1,0 +1,32 @@
+"""`tests.live` itself: what it compares is equal for our own kernels, and it tells when it is not."""
+
+import os
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.live import Beside, Subject, beside
+from tests.samples.machines import MACHINES
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_counts_are_those_of_qemus_plugin(machine: str, tmp_path: Path) -> None:
+    sample = MACHINES[machine]
+    if shutil.which(sample.qemu[0]) is None:
+        assert not os.environ.get("KINST_REQUIRE_TOOLS"), f"no {sample.qemu[0]}"
+        pytest.skip("no QEMU")
+    on = " ".join(word for word in sample.qemu if word not in ("-bios", "none"))
+    found = beside(sample.image, Subject(machine, on), tmp_path)
+    if found is None:
+        pytest.skip("its QEMU has no plugins, or there is no gcc")
+    assert found.difference == ""
+    assert sum(found.ours.values()) > 1000
+    assert "vfs_get 177 not 176" in replace(found, ours={**found.ours, "vfs_get": 177}).difference
+
+
+def test_a_cpu_that_is_stopped_in_a_trampoline_is_no_difference() -> None:
+    assert Beside({"f": 6, "g": 2}, {"f": 7, "g": 3}, 2).difference == ""
+    assert Beside({"f": 6, "g": 2}, {"f": 7, "g": 3}, 1).difference == "f 6 not 7, g 2 not 3"
+    assert Beside({"f": 7}, {"f": 6}, 4).difference == "f 7 not 6"
