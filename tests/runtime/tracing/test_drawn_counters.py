@@ -16,7 +16,7 @@ def words(*values: int) -> bytes:
 
 
 def hits(data: bytes, *, may_clear: bool) -> list[int]:
-    return np.frombuffer(counted(data, BEGUN, may_clear=may_clear), "<u8").tolist()
+    return list(map(int, np.frombuffer(counted(data, BEGUN, may_clear=may_clear), "<u8")))
 
 
 def test_what_was_counted_is_above_what_they_began_with() -> None:
