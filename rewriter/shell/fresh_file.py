@@ -1,41 +1,58 @@
 """A file that appears under its name only when it is whole, even if others write it at the same time."""
 
 import os
+import secrets
 import stat
-import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from io import BufferedRandom
 from pathlib import Path
 from typing import BinaryIO, Final
 
 _DEVICES: Final = Path("/dev")
+_DESCRIPTORS: Final = Path("/proc/self/fd")
 
 
 @contextmanager
 def fresh_file(path: Path, mode: int = 0o600) -> Iterator[BufferedRandom]:
     """A new file in the folder of `path`, for its owner alone, which takes that name when the block ends well.
 
-    Until then it has a name that cannot be guessed, so that no other run writes to it and no link leads elsewhere. If
-    the process is killed, only that name is left. Raises OSError, of `path` itself, if its folder takes no file.
+    Until then it has no name, where the file system can have such files: if the process is killed, nothing is left.
+    Elsewhere its name cannot be guessed, so that no other run writes to it and no link leads elsewhere; a process that
+    is killed leaves that. Raises OSError, of `path` itself, if its folder takes no file.
     """
-    descriptor, partial = _partial(path)
+    partial = path.with_name(f".{path.name[:64]}.{secrets.token_hex(8)}.partial")
     try:
-        with os.fdopen(descriptor, "w+b") as file:
+        with os.fdopen(_opened(path, partial), "w+b") as file:
             yield file
             file.flush()
             os.fchmod(file.fileno(), mode)
+            _name(file.fileno(), partial)
         partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)
 
 
-def _partial(path: Path) -> tuple[int, Path]:
+def _opened(path: Path, partial: Path) -> int:
+    if _DESCRIPTORS.exists():  # without which it could not be given a name
+        with suppress(OSError):  # not every file system has it
+            return os.open(path.parent, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o600)
     try:
-        descriptor, name = tempfile.mkstemp(prefix=f".{path.name[:64]}.", suffix=".partial", dir=path.parent)
+        return os.open(partial, os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_RDWR | os.O_CLOEXEC, 0o600)
     except OSError as error:
         raise OSError(error.errno, error.strerror, str(path)) from error  # nobody has asked for the other name
-    return descriptor, Path(name)
+
+
+def _name(descriptor: int, partial: Path) -> None:
+    """Give a file its name, if it has none: to take one that there is, it needs one of its own first."""
+    if os.fstat(descriptor).st_nlink:
+        return
+    folder = os.open(partial.parent, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        # A descriptor of a folder makes it linkat(2), which follows the link that /proc has.
+        os.link(_DESCRIPTORS / str(descriptor), partial.name, dst_dir_fd=folder)
+    finally:
+        os.close(folder)
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from tests.fuzz.kind import Kind
 from tests.fuzz.modules import MODULES
 from tests.fuzz.pci import PCI
 from tests.fuzz.programs import PROGRAMS
+from tests.fuzz.rings import RINGS
 from tests.fuzz.traffic import TRAFFIC
 from tests.fuzz.types_and_names import BTF, SYMBOLS
 from tests.fuzz.virtio import VIRTIO
@@ -36,6 +37,7 @@ KINDS: Final[dict[str, Kind]] = {
         TREES,
         PCI,
         CACHES,
+        RINGS,
         *HOST_CODE,
     )
 }

@@ -1,7 +1,7 @@
 """A patched file that is not what was planned is found before it gets its name."""
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
@@ -100,6 +100,12 @@ def test_an_image_of_which_the_disk_makes_something_else_gets_no_name(tmp_path: 
     assert [one.name for one in tmp_path.iterdir()] == ["small.elf"]
 
 
+def _is_in(descriptor: Path, folder: Path) -> bool:
+    with suppress(OSError):  # the one that lists them
+        return descriptor.readlink().is_relative_to(folder)
+    return False
+
+
 def changing(folder: Path, offset: int) -> Progress:
     """A progress that changes a byte of the file in the making when the original is copied."""
 
@@ -107,7 +113,8 @@ def changing(folder: Path, offset: int) -> Progress:
     def stage(name: str, _total: int) -> Iterator[Done]:
         yield lambda _amount: None
         if name == "writing":
-            (partial,) = folder.glob(".*.partial")
+            opened = (one for one in Path("/proc/self/fd").iterdir() if _is_in(one, folder))
+            (partial,) = (one for one in opened if one.readlink().name.endswith((".partial", " (deleted)")))
             with partial.open("r+b") as file:
                 file.seek(offset)
                 file.write(b"\xff")
