@@ -139,6 +139,8 @@ DEFERRED: Final = (
     Reason.RETURN_THUNK,
     Reason.RUNTIME_CONSTANT,
 )
+# The bytes by themselves, or who reads them, say that they are no instruction.
+NO_CODE: Final = (Reason.UNDECODABLE, Reason.DATA)
 
 
 @dataclass(frozen=True, slots=True)
