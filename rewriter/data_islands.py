@@ -17,13 +17,12 @@ from kinst.targets.functions.address_uses import Use, UsesOf, address_uses
 from kinst.targets.functions.found import Evidence, Functions
 from kinst.targets.hosted import is_hosted
 from kinst.targets.image import Image
-from kinst.targets.instruction import Flow, Instructions, Reason
+from kinst.targets.instruction import NO_CODE, Flow, Instructions, Reason
 from kinst.targets.module_code import code_of
 from kinst.targets.patterns import matches
 
 _ENDS: Final = (Flow.JUMP, Flow.INDIRECT_JUMP, Flow.RETURN, Flow.STOP)
 _DIRECT: Final = (Flow.JUMP, Flow.BRANCH, Flow.CALL)
-_JUNK: Final = (Reason.UNDECODABLE, Reason.DATA)
 _ROUNDS: Final = 2  # islands are looked for: what branches of islands lead to is one, too
 _HEAD: Final = 8  # bytes of an instruction that patterns look at
 
@@ -128,7 +127,7 @@ def _odd(image: Image, found: Instructions, rows: NDArray[np.intp], *, is_user: 
     astray = is_one_of(found.flow[rows], _DIRECT) & (target != 0) & (inside | ~image.is_code(target))
     if image.kind is FileKind.REL:
         astray[:] = False  # where they lead is written when it is linked
-    odd = astray | is_one_of(found.reason[rows], _JUNK)
+    odd = astray | is_one_of(found.reason[rows], NO_CODE)
     if is_user:
         odd |= _matching(image, found, rows, image.facts.code_shape.absurd)
     found_rows: NDArray[np.intp] = rows[odd]

@@ -5,7 +5,7 @@ trampolines, emulation) acts on the stored kind and never looks at the bits agai
 """
 
 from dataclasses import dataclass, fields
-from enum import IntEnum
+from enum import IntEnum, unique
 from typing import Final
 
 import numpy as np
@@ -40,8 +40,10 @@ class Flow(IntEnum):
     STOP = 7  # never falls through and goes nowhere known: ud2, udf, eret, iret, mret, hlt-loops
 
 
+@unique
 class Reason(IntEnum):
-    """Why an instruction or a function is refused. `text` is what the user reads."""
+    """Why an instruction or a function is refused, or deferred. Columns have the number, and no file does; JSON has the
+    name in small letters."""
 
     NONE = 0
     UNDECODABLE = 1
@@ -59,7 +61,6 @@ class Reason(IntEnum):
     EXCLUDED_FUNCTION = 13
     TRAP_PATH = 14
     NO_PROLOGUE = 15
-    OVERLAP = 16
     TRANSLATION = 17
     UNSUPPORTED = 18
     PADDING = 19
@@ -83,7 +84,8 @@ class Reason(IntEnum):
 
     @property
     def text(self) -> str:
-        """The reason in words, to follow "refused: " or "deferred: "."""
+        """The reason in words, to follow "refused: " or "deferred: ". Where many are counted, what is before its first
+        colon stands alone."""
         return _REASON_TEXT[self]
 
 
@@ -112,7 +114,6 @@ _REASON_TEXT = {
     Reason.EXCLUDED_FUNCTION: "the function is excluded",
     Reason.TRAP_PATH: "part of the trap path",
     Reason.NO_PROLOGUE: "no instruction at the function's entry can be probed",
-    Reason.OVERLAP: "overlaps another instruction of the image",
     Reason.TRANSLATION: "changes address translation, under which the trampoline must stay reachable",
     Reason.UNSUPPORTED: "not supported",
     Reason.PADDING: "padding between functions, never executed",
@@ -138,6 +139,8 @@ DEFERRED: Final = (
     Reason.RETURN_THUNK,
     Reason.RUNTIME_CONSTANT,
 )
+# The bytes by themselves, or who reads them, say that they are no instruction.
+NO_CODE: Final = (Reason.UNDECODABLE, Reason.DATA)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from docs.generate import dlang, error_tags, man, markdown, python
+from docs.generate import dlang, error_tags, man, markdown, python, refused_sites
 from docs.generate.commands import ROOT, commands
 
 
@@ -19,6 +19,7 @@ def documents() -> dict[Path, str]:
         ("Subroutines", dlang.subroutines()),
         ("Aggregations", dlang.aggregations()),
     ]
+    reasons = [("Refused", refused_sites.refused()), ("Deferred", refused_sites.deferred())]
     pages = {
         "index": markdown.commands_page(texts),
         "variables": markdown.language_page("Variables of D", dlang.LEADS["variables"], [("", dlang.variables())]),
@@ -27,6 +28,7 @@ def documents() -> dict[Path, str]:
         ),
         "options": markdown.language_page("Options of D", dlang.LEADS["options"], [("", dlang.options())]),
         "providers": markdown.language_page("Providers", dlang.LEADS["providers"], [("", dlang.providers())]),
+        "refusals": markdown.language_page("Why a site is refused", dlang.LEADS["refusals"], reasons),
         "python": markdown.python_page(dlang.LEADS["python"], python.groups()),
         "errors": markdown.errors_page(dlang.LEADS["errors"], tags, refusals, error_tags.unreachable()),
     }

@@ -7,10 +7,10 @@ import numpy as np
 from kinst.rewriter.naming.resolve import with_functions_at
 from kinst.rewriter.program import Program, instructions_of
 from kinst.targets.errors import PatchError
-from kinst.targets.instruction import Instructions, Reason
+from kinst.targets.instruction import NO_CODE, Instructions, Reason
 from kinst.targets.patch import LONGEST
 
-_NO_CODE: Final = (Reason.UNDECODABLE, Reason.DATA, Reason.OTHER_MODE)
+_NOT_PATCHED: Final = (*NO_CODE, Reason.OTHER_MODE)
 
 
 class Code:
@@ -45,7 +45,7 @@ class Code:
         if not is_whole or (ends[held][:-1] != starts[held][1:]).any():
             raise PatchError(f"no whole instructions lie between {address:#x} and {address + size:#x}")
         for reason, start in zip(reasons[held].tolist(), starts[held].tolist(), strict=True):
-            if reason in _NO_CODE:
+            if reason in _NOT_PATCHED:
                 raise PatchError(f"{start:#x} is refused: {Reason(reason).text}")
         return int(ends[last])
 

@@ -16,7 +16,11 @@ class Clock(Protocol):
 
 
 class Device(Protocol):
-    """Registers in a window of physical memory (or of I/O ports)."""
+    """Registers in a window of physical memory (or of I/O ports).
+
+    A guest may access 1, 2, 4 or 8 bytes, from anywhere in the window and beyond its end. I/O ports are accessed one by
+    one, unless the device is attached as a whole.
+    """
 
     @property
     def size(self) -> int:
@@ -24,21 +28,24 @@ class Device(Protocol):
         ...
 
     def read(self, offset: int, size: int) -> int:
-        """The value of a `size`-byte read at `offset`, unsigned."""
+        """The value of a `size`-byte read at `offset`, unsigned. Nothing is raised, whatever the guest does: without a
+        register there it is 0, or what the manual says."""
         ...
 
     def write(self, offset: int, size: int, value: int) -> None:
-        """Carry out a `size`-byte write at `offset`."""
+        """Carry out a `size`-byte write at `offset`; `value` has no more bytes than that."""
         ...
 
 
 class Timed(Protocol):
-    """A device that does something by itself at a certain time, such as raising its line."""
+    """A device that does something by itself at a certain time, such as raising its line. It is attached twice: as
+    that, and as a `Device`."""
 
     def deadline(self) -> int | None:
-        """When it will act next, in the clock's nanoseconds; None if it has nothing to do."""
+        """When it will act next, in the clock's nanoseconds; None if it has nothing to do. Asked before each turn of a
+        CPU and after each write to the device: cheap, and without effect."""
         ...
 
     def advance(self) -> None:
-        """Do everything that is due now."""
+        """Do everything that is due now. Then the deadline is later or None, or turns of CPUs last a nanosecond."""
         ...

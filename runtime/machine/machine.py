@@ -226,7 +226,8 @@ class Machine(Protocol):
         ...
 
     def attach_timed(self, timed: Timed) -> None:
-        """Read the deadlines of `timed`, and call its `advance` when one is due."""
+        """Read the deadlines of `timed`, and call its `advance` when one is due. If a device itself is attached so, its
+        deadline is read again after each write to it; else see `notice_deadline`."""
         ...
 
     def notice_deadline(self, timed: Timed) -> None:

@@ -292,6 +292,8 @@ class System:
     def _turn(self, limit: int | None) -> None:
         self.serial_line.look()
         deadline, observed = self._advance(self._timed), self._advance(self._observers)
+        if self._end is not None:  # a watchdog's, or an exit() of a clock's clause
+            return
         cpu = self._next_cpu()
         if cpu is None:
             self.serial_line.wait()

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from kinst.targets.columns import is_one_of
 from kinst.targets.image import CodeRegion, Image
-from kinst.targets.instruction import Flow, Instructions, Reason
+from kinst.targets.instruction import NO_CODE, Flow, Instructions, Reason
 from kinst.targets.module_code import code_of
 from kinst.targets.patterns import matches
 from kinst.targets.spans import Spans
@@ -196,7 +196,7 @@ def _described(image: Image, found: Instructions, code: NDArray[np.uint8], base:
     heads = windows[(found.address - np.uint64(base)).astype(np.intp)]
     kept = np.uint64(2**64 - 1) >> (np.uint64(64) - np.minimum(found.size, _HEAD).astype(np.uint64) * np.uint64(8))
     is_padding = matches(heads & kept, image.facts.code_shape.padding)
-    is_junk = is_one_of(found.reason, (Reason.UNDECODABLE, Reason.DATA))
+    is_junk = is_one_of(found.reason, NO_CODE)
     return Swept(found, heads, is_padding, is_junk)
 
 

@@ -18,7 +18,8 @@ class Space(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class DeviceFacts:
-    """One device of a board: `model` names the runtime's device file, `interrupt` its number at the controller."""
+    """One device of a board: `model` names the runtime's device file (`virtio_mmio`: `mmio` in the folder `virtio`),
+    `size` is what the guest is told, which the device need not fill, `interrupt` its number at the controller."""
 
     model: str
     address: int

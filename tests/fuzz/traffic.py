@@ -92,7 +92,7 @@ class Traffic:
     name: str
     time: int = 0
     serial_line: SerialLine = field(default_factory=SerialLine)
-    places: list[tuple[Bus, int, int]] = field(default_factory=list)  # bus, address, size
+    places: list[tuple[Bus, int, Device]] = field(default_factory=list)  # each at an address of a bus
     timed: list[Timed] = field(default_factory=list)
     command_line: str | None = None
     initrd: bytes | None = None
@@ -122,11 +122,11 @@ class Traffic:
 
     def attach(self, device: Device, address: int) -> None:
         self.bus.attach(device, address)
-        self.places.append((self.bus, address, device.size))
+        self.places.append((self.bus, address, device))
 
     def attach_ports(self, device: Device, port: int, *, is_whole: bool = False) -> None:
         (self.ports.attach_whole if is_whole else self.ports.attach)(device, port)
-        self.places.append((self.ports, port, device.size))
+        self.places.append((self.ports, port, device))
 
     def attach_timed(self, timed: Timed) -> None:
         self.timed.append(timed)
@@ -147,13 +147,14 @@ class Traffic:
 
     def access(self, place: int, offset: int, size: int, value: int | None) -> None:
         """A load, or a store of `value`, anywhere in a device's window; it may reach beyond the end."""
-        bus, address, length = self.places[place % len(self.places)]
+        bus, address, device = self.places[place % len(self.places)]
+        at = address + offset % device.size
         if value is None:
-            answer = bus.read(address + offset % length, size)
+            answer = bus.read(at, size)
             if not isinstance(answer, int):
-                raise Finding(f"{address:#x} + {offset % length:#x} reads {answer!r}")
+                raise Finding(f"{address:#x} + {at - address:#x} reads {answer!r}")
         else:
-            bus.write(address + offset % length, size, value & (1 << 8 * size) - 1)
+            bus.write(at, size, value & (1 << 8 * size) - 1)
 
     def wait(self, duration: int) -> None:
         """Let time pass, as the machine's loop does: every device acts once at most."""

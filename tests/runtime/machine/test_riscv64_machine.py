@@ -315,6 +315,32 @@ class Observer:
         self.due += self.period
 
 
+@dataclass
+class Watchdog:
+    """What resets the machine at its time, as a device or in place of one."""
+
+    system: System
+    due: int | None = 2_000_000
+
+    def deadline(self) -> int | None:
+        return self.due
+
+    def advance(self) -> None:
+        self.due = None
+        self.system.power_off(0, End.RESET)
+
+
+@pytest.mark.parametrize("program", [(WFI, jal(ZERO, -4)), (jal(ZERO, 0),)], ids=["waiting", "busy"])
+@pytest.mark.parametrize("is_device", [True, False])
+def test_what_acts_by_itself_may_end_the_run_at_its_time(program: tuple[int, ...], is_device: bool) -> None:  # noqa: FBT001
+    guest = Guest(program)
+    attach = guest.system.attach_timed if is_device else guest.system.attach_observer
+    attach(Watchdog(guest.system))
+    attach(Observer(100_000_000, 100_000_000))
+    assert guest.run() is End.RESET
+    assert guest.system.clock.now() == pytest.approx(2_000_000, rel=0.001)
+
+
 def test_a_run_that_ends_with_a_fault_ends_the_turn_though_an_observer_is_due() -> None:
     """Two harts write their numbers into one list, and a load that faults lets the other have a turn."""
     log, vector, rounds = 0x8004_0000, 0x8003_0000, 60
