@@ -81,6 +81,7 @@ class Reason(IntEnum):
     RUNTIME_CONSTANT = 34
     UNREACHED = 35
     UNVOUCHED = 36
+    SEQUENCE = 37
 
     @property
     def text(self) -> str:
@@ -125,6 +126,7 @@ _REASON_TEXT = {
     Reason.UNVOUCHED: "not known to be code: symbols and FDEs cover the rest, and nothing leads here (--force-code)",
     Reason.NO_BOUNDARY: "no instruction begins here: debug information does not fit the code",
     Reason.NO_FUNCTION: "no function holds this copy",
+    Reason.SEQUENCE: "one of a sequence that has to stay together: the processor may begin it again from its first",
     Reason.RECORDED: "the processor records its address: the guest could see the trampoline's",
 }
 

@@ -196,6 +196,9 @@ _LOADS_AND_STORES = (
             ("sttxr", "1 sz:1 001001 0 0 0 Rs:5 o0:1 Rt2:5 Rn:5 Rt:5", Kind.STORE_EXCLUSIVE),
         )
     ),
+    # FEAT_MOPS (Armv8.8): prologue, main and epilogue stand next to each other. A system that moves a task to a CPU of
+    # another kind goes back to the prologue: to 4 or 8 bytes before the fault, where a trampoline has something else.
+    _refused("cpy*, set*", "-:2 011 o0:1 01 op1:2 0 Rs:5 op2:4 01 Rn:5 Rd:5", Kind.OTHER, Reason.SEQUENCE),
     # The first and the last instruction of a frame; sp may not be misaligned where hardware checks it.
     _emulated("stp, pre-index sp", "10 101 0 011 0 imm7:7 Rt2:5 11111 Rt:5", Kind.STP_PRE_SP),
     _emulated("ldp, post-index sp", "10 101 0 001 1 imm7:7 Rt2:5 11111 Rt:5", Kind.LDP_POST_SP),

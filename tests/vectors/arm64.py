@@ -832,6 +832,18 @@ GROUPS: tuple[Group, ...] = (
         """,
     ),
     refuse(
+        Kind.OTHER,
+        Flow.NEXT,
+        Reason.SEQUENCE,
+        """
+        40040119 | cpyfp [x0]!, [x1]!, x2! |    |
+        40044119 | cpyfm [x0]!, [x1]!, x2! |    |
+        4004811d | cpye [x0]!, [x1]!, x2!  |    |
+        4004c119 | setp [x0]!, x2!, x1     |    |
+        4044c11d | setgm [x0]!, x2!, x1    |    |
+        """,
+    ),
+    refuse(
         Kind.UNALLOCATED,
         Flow.STOP,
         Reason.UNDECODABLE,
