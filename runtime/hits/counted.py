@@ -118,7 +118,7 @@ class CountedSites:
 
     def _following(self, site: Site, at: int) -> int | None:
         """Where the CPU goes on when a hit was counted; None: that takes Python."""
-        place = site.trampoline if site.emulation is None else site.aside(at)
+        place = site.trampoline if site.emulation is None else site.out_of_line(at)
         if (
             place is None
             or place not in self._trampolines()

@@ -75,11 +75,11 @@ class Displaced:
     def __init__(self, arch: ArchFacts, method: str, *, reaches: bool) -> None:
         """`reaches`: whether a jump reaches from the trampolines to the code."""
         kinds, flows = np.arange(256), np.arange(max(Flow) + 1)
-        is_aside, is_call = np.isin(kinds, [int(kind) for kind in arch.aside]), np.isin(flows, _CALLS)
-        known = np.isin(kinds, [int(kind) for kind in (*arch.onward, *arch.movable)]) | is_aside
+        is_out_of_line, is_call = np.isin(kinds, [int(kind) for kind in arch.aside]), np.isin(flows, _CALLS)
+        known = np.isin(kinds, [int(kind) for kind in (*arch.onward, *arch.movable)]) | is_out_of_line
         stays = (is_call & (arch.return_breakpoint is not None))[None, :]
         if not reaches:
-            stays = stays | (is_aside[:, None] & (flows == Flow.BRANCH))
+            stays = stays | (is_out_of_line[:, None] & (flows == Flow.BRANCH))
         self._goes_on = known[:, None] & ~stays
         self._is_emulable = np.isin(kinds, [int(kind) for kind in arch.emulable]) & (method == Method.EMULATE)
 

@@ -312,12 +312,12 @@ class SiteTable:
         written, record = record, self.manifest.sites[row] if record is None else record
         bias = self._patched.loaded.bias
         size = int(record["size"])
-        emulation, aside = None, None
+        emulation, out_of_line = None, None
         is_asked_for = (method or self.manifest.method) == Method.EMULATE and record["kind"] in self.arch.emulable
         if record["verdict"] == Verdict.EMULATE or is_asked_for:
             instruction = record["original"].tobytes()[:size] if moved is None else moved
             emulation = self._emulator.emulation(int(record["kind"]), instruction)
-            aside = self._aside(record, instruction, emulation)
+            out_of_line = self._out_of_line(record, instruction, emulation)
         rows = self.manifest.enablings["probe"][slice(*self._first_enabling[row : row + 2].tolist())]
         is_static = self.manifest.probes["kind"][rows] == ProbeKind.SDT
         plain = [row for row in rows[~is_static].tolist() if target is None or self._stands_for(row, record, target)]
@@ -327,15 +327,17 @@ class SiteTable:
         address, trampoline = int(record["address"]) + bias, int(record["trampoline"]) + bias + self._distance
         delivery = self.deliveries.of(row, written) if method is None else DISPATCHED  # there can be no trampoline
         site = Site(address, size, trampoline, instead or emulation, tuple(enablings), delivery=delivery)
-        return site if instead or aside is None else replace(site, aside=aside)
+        return site if instead or out_of_line is None else replace(site, out_of_line=out_of_line)
 
     def enablings(self, row: int) -> tuple[Enabling, ...]:
         """What happens at one site, which has no static probe."""
         rows = self.manifest.enablings["probe"][slice(*self._first_enabling[row : row + 2].tolist())]
         return tuple(one for probe in rows.tolist() for one in self._enablings(self.manifest.sites[row], probe))
 
-    def _aside(self, record: np.void, instruction: bytes, emulation: Emulation) -> Callable[[int], int | None] | None:
-        """`Site.aside` of an instruction that is emulated."""
+    def _out_of_line(
+        self, record: np.void, instruction: bytes, emulation: Emulation
+    ) -> Callable[[int], int | None] | None:
+        """`Site.out_of_line` of an instruction that is emulated."""
         kind, fill, is_call = int(record["kind"]), self._fill, record["flow"] in _CALLS
         if fill is None:
             return None

@@ -10,7 +10,7 @@ from typing import Final
 from kinst.runtime.machine.loading.loaded import Loaded
 from kinst.runtime.machine.system import System
 from kinst.runtime.patched.moved_trampolines import MovedTrampolines
-from kinst.runtime.trap.arch.registry import aside_trampoline
+from kinst.runtime.trap.arch.registry import out_of_line_trampoline
 from kinst.targets.arch.facts import ArchFacts
 
 _SLOTS: Final = 2  # of a trampoline, so that there is room for two ends
@@ -22,7 +22,7 @@ class SpareTrampolines:
     def __init__(self, system: System, loaded: Loaded, end: int) -> None:
         """There are none yet. `end` is where they end if the image has no trampolines."""
         self._arch, self._armed = system.arch, system.arch.engine.armed
-        self._aside = aside_trampoline(system.arch)
+        self._out_of_line = out_of_line_trampoline(system.arch)
         step = _SLOTS * system.arch.slot_size
         self._room = MovedTrampolines(system, self._made, loaded, end, step)
         self._known: dict[tuple[int, bytes, int], int | None] = {}
@@ -36,9 +36,9 @@ class SpareTrampolines:
 
     def _made(self, kind: int, instruction: bytes, address: int, slot: int) -> bytes | None:
         end, last = self._arch.return_breakpoint or 0, self._armed[max(self._armed)]
-        if kind not in self._arch.aside or self._aside is None:
+        if kind not in self._arch.aside or self._out_of_line is None:
             return whole_slot(self._arch, instruction, last)
-        code = self._aside(kind, instruction, address, slot)
+        code = self._out_of_line(kind, instruction, address, slot)
         return None if code is None else code[:end] + last + code[end + len(last) :]
 
 

@@ -106,16 +106,16 @@ def _nowhere(_address: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """One probed instruction. `emulation` is None if it runs in its trampoline. Else `aside` tells, for an address of
-    it, where the CPU can go instead: to a trampoline that does the same, or to where the instruction would lead if it
-    does nothing else; None: nowhere. `delivery` is decided for all enablings and the instruction."""
+    """One probed instruction. `emulation` is None if it runs in its trampoline. Else `out_of_line` tells, for an
+    address of it, where the CPU can go instead: to a trampoline that does the same, or to where the instruction would
+    lead if it does nothing else; None: nowhere. `delivery` is decided for all enablings and the instruction."""
 
     address: int
     size: int
     trampoline: int
     emulation: Emulation | None
     enablings: tuple[Enabling, ...]
-    aside: Callable[[int], int | None] = _nowhere
+    out_of_line: Callable[[int], int | None] = _nowhere
     delivery: Delivery = DISPATCHED
 
 
