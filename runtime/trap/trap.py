@@ -252,7 +252,7 @@ class TrapPath:
                     hit = hits.get(pc) or self.dtrace_invop(pc)
                     if hit is not None:
                         hit(pc)
-                        if regs[pc_index] != pc + bias:  # else the CPU is there already
+                        if regs[pc_index] != pc + bias:  # else a write, half a microsecond, is saved
                             write_pc()
                         return
                 unclaimed(number)
