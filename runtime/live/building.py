@@ -1,7 +1,7 @@
-"""All that was prepared, and a command that starts QEMU -> the guest in it, traced.
+"""What was prepared, and a command that starts QEMU -> the guest in it, traced.
 
-Like `kinst.runtime.tracing.guests.building`, but the plan is made when all clauses were checked: what each record has
-follows from what they read.
+Like `kinst.runtime.tracing.guests.building`, but the plan is made when all clauses have been checked: the fields of
+records follow from what the clauses read.
 """
 
 from collections.abc import Callable
@@ -51,26 +51,26 @@ class LiveTraced:
 
     @property
     def keyboard(self) -> Keyboard:
-        """What can be typed at."""
+        """What keys are typed to."""
         return Keyboard(self.guest.typist, self.guest.serial_line)
 
     @property
     def exit_code(self) -> int:
-        """What the guest gave when it switched itself off."""
+        """The guest's exit status when it powered off."""
         return self.guest.exit_code
 
     def go(self, limits: Limits, console: Callable[[bytes], None], after_turn: Callable[[], None]) -> End:
-        """Let the guest run. Raises MachineError."""
+        """Run the guest. Raises MachineError."""
         return self.guest.go(limits, console, after_turn)
 
     def ending(self, outcome: Outcome) -> Ending:
-        """QEMU ends with the run, and does not say where its guest was."""
+        """The end of the run. QEMU ends with it, and does not say where its guest was."""
         self.guest.close()
         return bare_ending(outcome)
 
 
 class LiveBuilding:
-    """Makes a `LiveTraced` of what was prepared: a `kinst.runtime.tracing.guests.built.Build`."""
+    """Makes a `LiveTraced` from what was prepared: a `kinst.runtime.tracing.guests.built.Build`."""
 
     def __init__(self, text: str) -> None:
         """`text` is the value of --on."""
@@ -79,7 +79,7 @@ class LiveBuilding:
     def __call__(
         self, prepared: Prepared, types: ImageTypes, plug_ins: PlugIns, warn: Callable[[str], None]
     ) -> LiveTraced:
-        """QEMU is not started yet. Raises KinstError: it cannot be, or not with this image."""
+        """Check the command and the image; QEMU is not started yet. Raises KinstError: it cannot run this."""
         image, request = prepared.image, prepared.request
         command = qemu_command(self._text, prepared.facts.qemu.words, request.configuration)
         kept = _kept(prepared, warn)
@@ -93,7 +93,7 @@ class LiveBuilding:
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """The probes of an image, which clauses they admit, and what makes the image that QEMU gets: None where that is
+    """The probes of an image, which clauses they admit, and what makes the image that QEMU loads: None where that is
     the file as it is."""
 
     probes: KeptProbes
@@ -114,7 +114,7 @@ def _kept(prepared: Prepared, warn: Callable[[str], None]) -> _Kept:
 
         return _Kept(standalone, standalone.admitting(warn), checked)
     if resolution is None:
-        raise UsageError(f"{prepared.path}: has breakpoints, and under QEMU nobody handles them: give the original")
+        raise UsageError(f"{prepared.path}: has breakpoints, and under QEMU nothing handles them: give the original")
     keeping = Keeping(manifest, prepared.image.facts, warn)
 
     def wanted(sites: SiteTable | None) -> Made:
@@ -176,7 +176,7 @@ def _hits(
 
 
 def _memory_of(command: QemuCommand) -> int:
-    """Bytes of RAM that a machine has if its command does not say so in a way that we read: QEMU is asked."""
+    """Bytes of RAM of a machine whose command has no -m that we can read: a QEMU is started to ask it."""
     qemu = Qemu(command.with_image("/dev/null"), None, wants_console=False)
     try:
         return int(qemu.monitor.ask("query-memory-size-summary")["base-memory"])
