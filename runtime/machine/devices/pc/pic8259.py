@@ -196,7 +196,7 @@ class Pic8259:
         """The input of IRQ 0 to 15."""
         chip = self._slave if number & 8 else self._master
 
-        def set_level(level: bool) -> None:  # noqa: FBT001 - the form of every line
+        def set_level(level: bool) -> None:  # noqa: FBT001 - an interrupt line is its level
             chip.set_line(number & 7, level=level)
             self.update()
 

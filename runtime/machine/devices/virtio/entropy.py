@@ -1,4 +1,5 @@
-"""A source of random numbers as a virtio device (virtio 1.2, 5.4). They follow from a seed, so runs can be compared."""
+"""A source of random numbers as a virtio device (virtio 1.2, 5.4). They are derived from a seed, so runs can be
+compared."""
 
 from random import Random
 from typing import Final
@@ -24,7 +25,7 @@ class VirtioEntropy(Prompt):
     def serve(self, chain: Chain) -> Work:
         """Fill the chain's first buffer, or some of it. Raises BrokenQueueError if there is none."""
         if not chain.writable:
-            raise BrokenQueueError("a request for random numbers without room for them")
+            raise BrokenQueueError("a request for random numbers without a buffer for them")
         buffer = chain.writable[0][:_AT_MOST]
         buffer[:] = self._random.randbytes(len(buffer))
         yield len(buffer)
