@@ -108,6 +108,7 @@ class SiteDeliveries:
         enablings = manifest.enablings[actions.is_active()[manifest.enablings["probe"]]]
         site, probe = enablings["site"], enablings["probe"]
         kind = probes["kind"][probe]
+        # Per enabling at first. The reasons of actions are numbered after those of sites.
         ways, whys = actions.ways()[probe], actions.of[probe].astype(np.int64) + len(_REASONS)
         whys[np.isin(probe, list(actions.planted))] = _PLANTED
         is_return = kind == ProbeKind.FBT_RETURN

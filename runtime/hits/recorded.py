@@ -248,6 +248,7 @@ class RecordedSites:
 
     def _count_alike(self, rows: NDArray[np.uint64]) -> None:
         registers, regs = self._records.registers, [0] * self._count
+        # A copy: `_blank` changes it, and the rows are the engine's buffer.
         columns = rows.T[[0, 1, *range(HEAD, HEAD + len(registers))]]
         self._blank(columns[0], columns[2:])
         first, hits = distinct(columns)

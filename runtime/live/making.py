@@ -71,7 +71,7 @@ def _written(path: Path, opened: Opened, resolution: Resolution, request: Reques
             "does: our own machine (without --on) follows it"
         )
     refused = no_jump_summary(plan.no_jumps, len(plan.manifest.sites))
-    with fresh_file(path.with_suffix(".txt")) as file:
+    with fresh_file(path.with_suffix(".txt")) as file:  # before the image: `_kept` takes none without its text
         file.write(refused.encode())
     write_image(plan, path, progress=progress)
     found = _kept(path)

@@ -49,7 +49,7 @@ class Qemu:
         ours, its_monitor = socket.socketpair()
         self._console = Console()
         inherited = [its_monitor.fileno(), *files, *([] if ram is None else [ram.descriptor])]
-        with its_monitor, self._console:
+        with its_monitor, self._console:  # closes its ends here: with ours open as well we would never see QEMU end
             self._process = subprocess.Popen(
                 [*words, *_added(its_monitor, ram), *(CONSOLE_WORDS if wants_console else ())],
                 stdin=self._console.its_input,
@@ -151,11 +151,13 @@ class Qemu:
 
 def _added(monitor: socket.socket, ram: SharedRam | None) -> list[str]:
     """The options that put us in control: paused, no reboot, and monitor and memory over our descriptors."""
+    # -no-reboot makes a reset a shutdown, and -no-shutdown keeps QEMU and its memory after one.
     words = ["-S", "-no-reboot", "-no-shutdown", "-display", "none"]
     words += ["-chardev", f"socket,id=kinst-monitor,fd={monitor.fileno()}"]
     words += ["-mon", "chardev=kinst-monitor,mode=control"]
     if ram is not None:
         file = f"/proc/self/fd/{ram.descriptor}"
+        # Without share=on the guest's stores would be in a private copy, which we do not see.
         words += ["-object", f"memory-backend-file,id={NAME},size={ram.size},mem-path={file},share=on"]
         words += ["-machine", f"memory-backend={NAME}"]
     return words

@@ -90,6 +90,7 @@ class System:
         self.current = self.cpus[0]
         self.current.load_into(self.engine.live)
         self.current.power_on()
+        # In this order: a board uses CPUs, memory and clock, and the trap path is given functions of `events`.
         self.board = board(self)
         self.exceptions = self.board.exceptions
         self.progress = Progress(self.engine.live.get, self.arch.registers, self.arch.stack_pointer)
@@ -305,6 +306,7 @@ class System:
         self._load(cpu)
         is_delayed = self._take_interrupt(cpu)
         now, length = self.clock.now(), _SLICE if len(self.cpus) == 1 else _TURN
+        # At least 1 ns: a device whose deadline has passed again must not keep all CPUs from running.
         self._turn_ends = min([now + length, *(max(now + 1, one) for one in (deadline, limit) if one is not None)])
         is_cut, self._has_yielded = True, False
         while is_cut and not self._has_yielded:  # an observer may end the run

@@ -162,7 +162,7 @@ class DeferredSites:
         if page.is_open:
             page.is_open = False
             self._engine.flush_tlb()  # the next store must miss: it would change what is executed unseen
-            for near in self._near(number):
+            for near in self._near(number):  # an instruction across the bounds has changed for both pages
                 near.make_stale()
         if page.is_stale:
             self._show(number, page, address)
@@ -207,7 +207,7 @@ class DeferredSites:
         page.is_stale = False
         content = self._memory.read(number * _PAGE, _PAGE)
         around = self._around(number)
-        if content + around == page.content:
+        if content + around == page.content:  # written with the same bytes: the shadow and its translation are right
             return
         page.content = content + around
         self._decode(page, is_ours=self._is_ours(number * _PAGE - page.distance, content))
@@ -329,6 +329,7 @@ class DeferredSites:
     def claim(self, pc: int) -> Hit | None:
         """The hit of a breakpoint at `pc`; None if it is not a deferred site's."""
         try:
+            # Sites are found by the physical address, since a kernel runs its code by several virtual ones.
             physical = self._space.real_physical(pc)
         except PageFault:
             return None
@@ -373,6 +374,8 @@ class DeferredSites:
         instruction = record["original"].tobytes()[: int(record["size"])]
         if self._trampolines is None:
             return self._fill(index, own)
+        # By the address as well: a slot that jumps back serves one. And by the instruction: code is switched back and
+        # forth.
         slot = self._slots.get((pc, instruction)) or self._trampolines.slot(int(record["kind"]), instruction, pc)
         if slot is not None:
             self._slots[pc, instruction] = slot

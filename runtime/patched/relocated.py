@@ -98,7 +98,7 @@ class RelocatedCopies:
             return None  # the exception is the guest's own
         if pc in self._unknown:
             return None
-        link = self._aliased(pc)
+        link = self._aliased(pc)  # certain and cheap: before code is compared
         link = self._link_address(pc) if link is None else link
         if link is None or self._sites.row_at(link) is None:
             self._unknown.add(pc)

@@ -64,6 +64,7 @@ class SecondCpu:
         """Copy the guest's registers, and go to `pc`. `change` is called with the address and the content of each page
         of data that is copied, and may change the copy."""
         engine = self._engine
+        # A page of code cannot be reused by itself: what was translated of it would run in place of the new code.
         if self._code_pages > _CODE_PAGES - _FEWEST:
             self._code_of.clear()
             self._code_pages = 0
@@ -72,7 +73,7 @@ class SecondCpu:
         self._change = change
         self._system.engine.states.save_to(self._state)
         engine.states.restore(self._state)
-        engine.flush_tlb()
+        engine.flush_tlb()  # it has the data pages of the last run
         engine.set_pc(pc)
 
     def go_to(self, pc: int) -> None:

@@ -345,6 +345,7 @@ class TrapPath:
         write_registers = self._port.writer(emulation.writes) if emulation.writes else None
 
         def hit(pc: int) -> None:
+            # Unicorn's PC may be past the breakpoint (`breakpoint_bias`): probes and effects need that of the site.
             regs[pc_index] = firing.site = pc
             for enabling in enablings:
                 firing.enabling = enabling
@@ -367,6 +368,7 @@ class TrapPath:
             regs[pc_index] = firing.site = pc
             after = emulation.foreseen(frame, pc_index)
             target = after[-1] - moved
+            # The frame is as before the instruction again. Other probes of the site fire in any case.
             for enabling in site.enablings:
                 if enabling.leaving is None or not enabling.leaving[0] <= target < enabling.leaving[1]:
                     firing.enabling = enabling
@@ -392,7 +394,7 @@ class TrapPath:
                 take_back()
             if has_state and self._counted_in(slot) is None:  # else the engine ends the trampoline, from now on
                 self.fired.append((slot, pc, pc + size))
-            regs[pc_index] = slot
+            regs[pc_index] = slot  # last: until here the frame shows the site
 
         return hit
 

@@ -127,7 +127,7 @@ class PendingReturns:
                 firing.move(site, returned=address)
                 _fire(firing, enablings)
         finally:
-            firing.move(firing.site)
+            firing.move(firing.site)  # `returned` is 0 again
 
     def _forget_former(self) -> None:
         """After a call: forget what waits for a return to the same frame, since that frame is gone."""

@@ -158,6 +158,7 @@ class Unwinder:
         if row is not None and self._gives_frame(row):
             return self._rule_of_row(row)
         frames = self._frames_of(address - 1)
+        # The call ends at the address; where it starts is known only for some machines.
         frame = next((frames[at] for at in range(address - 1, address - _LONGEST_CALL, -1) if at in frames), None)
         if frame is None:
             return self._linked()
@@ -350,6 +351,7 @@ class _Walk:
             self._from(*self._later.pop(0))
 
     def _from(self, address: int, frame: FrameState) -> None:
+        # Depth first, and the first frame that reaches an instruction stays: compilers make them all agree.
         waiting = [(address, frame)]
         while waiting:
             address, frame = waiting.pop()

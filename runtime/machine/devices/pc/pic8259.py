@@ -43,7 +43,7 @@ class _Chip:
         self.levels = self.levels | bit if level else self.levels & ~bit
         if rising and self.edge_triggered & bit:
             self.irr |= bit
-        elif not level:
+        elif not level:  # before INTA: that then finds no request, and gives the spurious 7
             self.irr &= ~bit
 
     def requests(self) -> int:
