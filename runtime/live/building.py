@@ -16,10 +16,10 @@ from kinst.runtime.live.command import QemuCommand, qemu_command
 from kinst.runtime.live.guest import LiveGuest, Started
 from kinst.runtime.live.hits import Hits
 from kinst.runtime.live.keeping import Keeping
-from kinst.runtime.live.loading import given
-from kinst.runtime.live.making import Made, made
+from kinst.runtime.live.loading import invocation
 from kinst.runtime.live.qemu import Qemu
 from kinst.runtime.live.ram import SharedRam
+from kinst.runtime.live.standalone_image import StandaloneImage, standalone_image
 from kinst.runtime.live.timebase import timebase_of
 from kinst.runtime.machine.configuration import ClockKind, End
 from kinst.runtime.machine.loading.loaded import Loaded
@@ -98,7 +98,7 @@ class _Kept:
 
     probes: KeptProbes
     admit: Admit
-    make: Callable[[SiteTable | None], Made | None]
+    make: Callable[[SiteTable | None], StandaloneImage | None]
 
 
 def _kept(prepared: Prepared, warn: Callable[[str], None]) -> _Kept:
@@ -108,19 +108,19 @@ def _kept(prepared: Prepared, warn: Callable[[str], None]) -> _Kept:
     if manifest.standalone is not None:
         standalone = StandaloneProbes(prepared, manifest, manifest.standalone)
 
-        def checked(sites: SiteTable | None) -> Made:
+        def checked(sites: SiteTable | None) -> StandaloneImage:
             standalone.check(sites)
-            return Made(prepared.image, manifest, "")
+            return StandaloneImage(prepared.image, manifest, "")
 
         return _Kept(standalone, standalone.admitting(warn), checked)
     if resolution is None:
         raise UsageError(f"{prepared.path}: has breakpoints, and under QEMU nothing handles them: give the original")
     keeping = Keeping(manifest, prepared.image.facts, warn)
 
-    def wanted(sites: SiteTable | None) -> Made:
+    def wanted(sites: SiteTable | None) -> StandaloneImage:
         if sites is not None and not sites.is_counted:
             keeping.all_hits()
-        return made(prepared.opened(), resolution, keeping.request(), prepared.request.progress)
+        return standalone_image(prepared.opened(), resolution, keeping.request(), prepared.request.progress)
 
     return _Kept(KeptProbes(prepared, manifest), keeping, wanted)
 
@@ -139,7 +139,7 @@ def _started(
         warn(alone.refused)
     image = prepared.image if alone is None else alone.image
     ram = SharedRam(command.memory or _memory_of(command))
-    wanted = given(command, image, prepared.request.configuration, prepared.facts)
+    wanted = invocation(command, image, prepared.request.configuration, prepared.facts)
     with ExitStack() as files:
         descriptors = [files.enter_context(file).fileno() for file in wanted.files]
         qemu = Qemu(wanted.words, ram, files=descriptors, wants_console=not command.has_console)
@@ -157,7 +157,7 @@ def _started(
 def _hits(
     prepared: Prepared,
     probes: KeptProbes,
-    alone: Made,
+    alone: StandaloneImage,
     qemu: Qemu,
     ram: SharedRam,
     now: Callable[[], int],

@@ -6,8 +6,8 @@ from typing import Final
 
 import numpy as np
 
-from kinst.runtime.live.making import Made
 from kinst.runtime.live.ram import SharedRam
+from kinst.runtime.live.standalone_image import StandaloneImage
 from kinst.runtime.readout.placement import Placement, Read
 from kinst.runtime.tracing.standalone.drawn_counters import (
     CLEARED,
@@ -35,7 +35,7 @@ class Hits:
     def __init__(
         self,
         probes: KeptProbes,
-        alone: Made,
+        alone: StandaloneImage,
         placement: Placement,
         memory: SharedRam,
         now: Callable[[], int],
@@ -125,7 +125,7 @@ class Hits:
         )
 
 
-def _trampolines(alone: Made) -> list[tuple[int, bytes]]:
+def _trampolines(alone: StandaloneImage) -> list[tuple[int, bytes]]:
     """Trampolines to compare, as address and code: all of a segment of their own, without the counters and records in
     it; a sample of those inside the image."""
     image, manifest, standalone = alone.image, alone.manifest, alone.manifest.standalone

@@ -30,14 +30,14 @@ class Loading:
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class Invocation:
     """The words of a command, and the files that they name by descriptor; they may be closed when QEMU was started."""
 
     words: tuple[str, ...]
     files: tuple[IO[bytes], ...]
 
 
-def given(command: QemuCommand, image: Image, configuration: Configuration, machine: MachineFacts) -> Given:
+def invocation(command: QemuCommand, image: Image, configuration: Configuration, machine: MachineFacts) -> Invocation:
     """The command with the image, and with the other files that the user wants in memory. Raises UsageError: QEMU has
     no option for that, or its command says it itself."""
     if configuration.disks or configuration.rng_seed is not None or configuration.has_virtio_console:
@@ -60,7 +60,7 @@ def given(command: QemuCommand, image: Image, configuration: Configuration, mach
     for placed in configuration.files:
         files.append(_nameless("load", [(0, placed.content)]))
         words += ["-device", f"loader,file={_path(files[-1])},addr={placed.address:#x},force-raw=on"]
-    return Given(tuple(words), tuple(files))
+    return Invocation(tuple(words), tuple(files))
 
 
 def _path(file: IO[bytes]) -> str:

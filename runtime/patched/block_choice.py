@@ -51,12 +51,12 @@ class BlockChoice:
             return chosen
         begins: NDArray[np.bool_] = self.leads == 0
         near = np.flatnonzero(counts & ~begins & (self.leads <= _LONGEST_LEAD))
-        begins[near[[self._is_led_to(row) for row in near.tolist()]]] = True
+        begins[near[[self._is_reached_from_start(row) for row in near.tolist()]]] = True
         rows = np.flatnonzero(counts & begins & (manifest.is_deferred | ~self.repeats(record["original"])))
         chosen[rows[_largest(record["address"][rows])]] = True
         return chosen
 
-    def _is_led_to(self, row: int) -> bool:
+    def _is_reached_from_start(self, row: int) -> bool:
         """Whether only the nops or the call of a function tracer are between a function's start and a site. Whatever
         the guest writes there falls through to the site, or is a call that returns to it."""
         address, lead = int(self._addresses[row]), int(self.leads[row])

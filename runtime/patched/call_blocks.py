@@ -16,8 +16,8 @@ from typing import Final
 import numpy as np
 
 from kinst.runtime.paging.walker import PageFault
+from kinst.runtime.patched.join_points import JoinPoints
 from kinst.runtime.patched.second_cpu import SecondCpu
-from kinst.runtime.patched.ways_back import WaysBack
 from kinst.runtime.trap.faults import Fault, FaultKind
 from kinst.runtime.trap.trap import Enabling, Firing
 from kinst.targets.image import Image
@@ -52,9 +52,9 @@ class _Ends:
     stops: frozenset[int]  # all of them
 
 
-def _ends_of(block: Block, moved: int, called: tuple[int, ...], ways_back: frozenset[int]) -> _Ends:
+def _ends_of(block: Block, moved: int, called: tuple[int, ...], join_points: frozenset[int]) -> _Ends:
     calls = {function + moved & _ADDRESS for function in block.callees.functions} | {*called}
-    back = {address + moved & _ADDRESS for address in (block.address, *ways_back)}
+    back = {address + moved & _ADDRESS for address in (block.address, *join_points)}
     places = {place + moved & _ADDRESS: target + moved & _ADDRESS for place, target in block.places.items()}
     return _Ends(frozenset(calls), frozenset(back), places, frozenset(calls | back | places.keys()))
 
@@ -69,13 +69,13 @@ def block_at(probe: StaticProbe, place: StaticPlace, size: int) -> Block:
 class CallBlocks:
     """Makes the enablings at places of tracepoints."""
 
-    def __init__(self, cpu: SecondCpu, ways_back: WaysBack, nops: tuple[bytes, ...], image: Image) -> None:
+    def __init__(self, cpu: SecondCpu, join_points: JoinPoints, nops: tuple[bytes, ...], image: Image) -> None:
         """`cpu` runs the blocks; `nops` are the machine's; `image` has tracepoints' records as they are linked."""
         self._nops = nops
         self._image = image
         self._blank: dict[int, tuple[int, ...]] = {}  # by record: see `_lists`
         self._cpu = cpu
-        self._ways_back = ways_back
+        self._join_points = join_points
         # By address of a block, how far it moved, and what it may call besides the tracepoint's functions.
         self._known: dict[tuple[int, int, tuple[int, ...]], _Ends] = {}
         self._is_lost = False  # whether the tracepoint that fires has no arguments, since its block did not end
@@ -156,11 +156,11 @@ class CallBlocks:
         found = self._tracers(block.callees, moved)
         ends = self._known.get((block.address, moved, found))
         if ends is None:
-            ways_back = self._ways_back.of(block.address, block.behind, block.target, block.places)
+            join_points = self._join_points.of(block.address, block.behind, block.target, block.places)
             # Not every such word leads to a list, and Unicorn 2.1.4 stops nowhere if one place is no address of the
             # machine: seen on arm64 with what the record of a key's jump entries begins with.
             called = tuple(one for one in found if self._word(one) is not None)
-            ends = self._known[block.address, moved, found] = _ends_of(block, moved, called, ways_back)
+            ends = self._known[block.address, moved, found] = _ends_of(block, moved, called, join_points)
         return ends
 
 

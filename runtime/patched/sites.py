@@ -19,7 +19,7 @@ from kinst.runtime.patched.call_blocks import Block, no_blocks
 from kinst.runtime.patched.guest_ram import GuestRam
 from kinst.runtime.patched.spare_trampolines import SpareTrampolines, whole_slot
 from kinst.runtime.patched.static_gates import StaticMarks, gated
-from kinst.runtime.patched.trampoline_ends import end_with_jumps, led_to
+from kinst.runtime.patched.trampoline_ends import end_with_jumps, target_of
 from kinst.runtime.trap.arch.emulator import Emulation, Emulator
 from kinst.runtime.trap.arch.registry import jump, moved_trampoline
 from kinst.runtime.trap.delivery import DISPATCHED, Delivery, Way
@@ -348,7 +348,7 @@ class SiteTable:
         if fill is None:
             return None
         if kind in self.arch.onward and not is_call:
-            return lambda address: led_to(self.arch, emulation, address)
+            return lambda address: target_of(self.arch, emulation, address)
         if kind in self.arch.aside:
             return None if self._hooks.spare is None else lambda address: self.spare_slot(kind, instruction, address)
         make = self._slot_maker(kind, instruction, is_call=is_call)

@@ -44,7 +44,7 @@ def end_with_jumps(
     counter.end_with(jump_back, lambda slot: close(slot, last))
 
 
-def led_to(arch: ArchFacts, emulation: Emulation, address: int) -> int:
+def target_of(arch: ArchFacts, emulation: Emulation, address: int) -> int:
     """Where an instruction at an address leads that reads neither registers nor memory."""
     regs = [0] * len(arch.registers)
     regs[arch.pc] = address

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import IntEnum
 from typing import Final
 
-from kinst.runtime.machine.devices.virtio.device import Prompt, Work
+from kinst.runtime.machine.devices.virtio.device import Immediate, Work
 from kinst.runtime.machine.devices.virtio.split_queue import BrokenQueueError, Chain, pieces
 from kinst.runtime.machine.disk import SECTOR, Disk
 
@@ -33,7 +33,7 @@ class Kind(IntEnum):
     GET_ID = 8
 
 
-class VirtioBlock(Prompt):
+class VirtioBlock(Immediate):
     """The model of a disk."""
 
     identity = 2

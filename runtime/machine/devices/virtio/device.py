@@ -72,7 +72,7 @@ class Model(Protocol):
         ...
 
 
-class Prompt:
+class Immediate:
     """What models have in common that can serve everything at once."""
 
     at_once = 4 << 20

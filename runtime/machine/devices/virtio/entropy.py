@@ -4,13 +4,13 @@ compared."""
 from random import Random
 from typing import Final
 
-from kinst.runtime.machine.devices.virtio.device import Prompt, Work
+from kinst.runtime.machine.devices.virtio.device import Immediate, Work
 from kinst.runtime.machine.devices.virtio.split_queue import BrokenQueueError, Chain
 
 _AT_MOST: Final = 4096  # bytes at once: a buffer need not be filled
 
 
-class VirtioEntropy(Prompt):
+class VirtioEntropy(Immediate):
     """The model of the source."""
 
     identity = 4

@@ -37,7 +37,7 @@ _LONGEST: Final = 1 << 14  # characters of the summary of refused sites
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class StandaloneImage:
     """A standalone image. `refused`: a summary of the sites that are not jumps; empty if all are."""
 
     image: Image
@@ -45,7 +45,7 @@ class Made:
     refused: str
 
 
-def made(opened: Opened, resolution: Resolution, request: Request, progress: Progress) -> Made:
+def standalone_image(opened: Opened, resolution: Resolution, request: Request, progress: Progress) -> StandaloneImage:
     """The image for some sites, from the cache or made now.
 
     Raises:
@@ -63,7 +63,9 @@ def made(opened: Opened, resolution: Resolution, request: Request, progress: Pro
     return found
 
 
-def _written(path: Path, opened: Opened, resolution: Resolution, request: Request, progress: Progress) -> Made:
+def _written(
+    path: Path, opened: Opened, resolution: Resolution, request: Request, progress: Progress
+) -> StandaloneImage:
     plan = _planned(opened, resolution, request, progress)
     if may_move(plan.image, plan.manifest):
         raise KinstError(
@@ -91,7 +93,7 @@ def _planned(opened: Opened, resolution: Resolution, request: Request, progress:
     return plan_of(opened, resolution, alone=replace(request, is_watched=True), progress=progress)
 
 
-def _kept(path: Path) -> Made | None:
+def _kept(path: Path) -> StandaloneImage | None:
     """The image in a file; None if there is no such file, or it is damaged."""
     with suppress(OSError, KinstError):
         text = path.with_suffix(".txt").read_bytes()[:_LONGEST].decode(errors="replace")
@@ -99,7 +101,7 @@ def _kept(path: Path) -> Made | None:
         manifest = find_manifest(image)
         if manifest is not None and manifest.standalone is not None:
             path.touch()  # `_forget_old` sorts by it
-            return Made(image, manifest, visible(text))
+            return StandaloneImage(image, manifest, visible(text))
     return None
 
 

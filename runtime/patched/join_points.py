@@ -9,7 +9,7 @@ from kinst.rewriter.naming.sites import decoded
 from kinst.rewriter.program import Program, instructions_of
 
 
-class WaysBack:
+class JoinPoints:
     """Follows the control flow of functions with tracepoints, when one of these fires for the first time."""
 
     def __init__(self, program: Callable[[], Program]) -> None:
