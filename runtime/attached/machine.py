@@ -46,6 +46,7 @@ class AttachedMachine:
         self.read: Callable[[], int] = self._read_of_thread if guest.is_threaded else engine.frame.read
         self._fired: defaultdict[int, list[tuple[int, int, int]]] = defaultdict(list)  # by thread
         self.trap = TrapPath(self.arch, self._port(), lambda trap: self._count(trap, method))
+        # For timers, and for returns of tail calls: either has a hook of its own, whose marks the other does not see.
         self._hooks = [engine.hook_blocks(), engine.hook_blocks()]
         self.timers = Timers(self._hooks[0].marks)
         self._sites: AttachedSites | None = None

@@ -90,12 +90,13 @@ class CountedSites:
 
     def add(self, site: Site, at: int, fire: Callable[[], None], hit: Callable[[], None]) -> None:
         """See `kinst.runtime.trap.trap.SiteCounter`."""
-        self.remove(at)
+        self.remove(at)  # it may have been delivered in another way
+        # Whether a conditional return site fires is known only when Python has computed its instruction.
         fires_always = all(enabling.leaving is None for enabling in site.enablings)
         following = self._following(site, at) if fires_always and at <= _HIGHEST else None
         if site.delivery.is_batched and following is not None:
             self._count(site, at, following)
-        elif following:
+        elif following:  # 0, the target of a jump to address 0, would mean that Python gives the next PC: it does
             self._dispatch(at, following, fire)
         elif site.emulation is None:
             self._free(site.trampoline)
@@ -138,6 +139,7 @@ class CountedSites:
         if place in self._shared:
             return None
         self._users[place] = at, at + site.size
+        # Where no jump reaches, the engine handles the breakpoint at the end as well: counted in no cell.
         if self._return_breakpoint is not None and not self._jump(place, at + site.size):
             self._counters.set(place + self._return_breakpoint, at + site.size, 0, has_credit=False)
         return place

@@ -128,7 +128,7 @@ class SiteDeliveries:
         self._has_return = np.zeros(len(record), np.bool_)
         self._has_return[site[is_return]] = True
         counts = self._ways == Way.COUNT
-        counts[site[~np.isin(kind, _COUNTABLE)]] = False
+        counts[site[~np.isin(kind, _COUNTABLE)]] = False  # one such probe is enough to need the breakpoint
         self.is_at_block = np.zeros(len(record), np.bool_) if begins is None else begins(counts)
         # What the guest writes itself is not known yet: `of` decides it.
         held = displaced.holds(record["verdict"], record["kind"], record["flow"])

@@ -143,6 +143,7 @@ class RecordedSites:
         # One word that cannot be compared, and the record of another thread would get this key.
         words = [(host, value) for address, value in found.words if (host := self._host(address)) is not None]
         if len(words) == len(found.words):
+            # Records have small numbers in place of keys, which may be below 0.
             number = self._numbers.setdefault(found.key, len(self._keys))
             if number == len(self._keys):
                 self._keys.append(found.key)
@@ -156,6 +157,7 @@ class RecordedSites:
         registers = looked_at - {self._pc}
         if not registers <= set(self._records.registers):
             self.want(lambda: self._records.want(registers))
+        # `want` comes before the site is known: it runs the clauses of records, which have no such site.
         recorded_at = at + self._records.bias
         if is_replayed:
             runs = tuple((enabling, action.replay) for action, enabling in batched)
@@ -243,7 +245,7 @@ class RecordedSites:
             for index, column in columns:
                 regs[index] = words[at + column]
             replay(firing)
-            for firing.enabling, replay in more:
+            for firing.enabling, replay in more:  # assigns the attribute
                 replay(firing)
 
     def _count_alike(self, rows: NDArray[np.uint64]) -> None:

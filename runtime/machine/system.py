@@ -181,6 +181,7 @@ class System:
         """Put a device's window at a physical address."""
         self._bus.attach(device, address)
         first, last = address // PAGE, (address + device.size - 1) // PAGE
+        # The engine maps a page once. Its window asks the bus, which may have several devices there.
         fresh = [page for page in range(first, last + 1) if page not in self.space.device_pages]
         if fresh:
             start, size = fresh[0] * PAGE, (fresh[-1] - fresh[0] + 1) * PAGE
@@ -400,7 +401,7 @@ class System:
             if not cpu.is_on:
                 continue
             if cpu.is_waiting and cpu.lines:
-                self._load(cpu)
+                self._load(cpu)  # its registers decide whether it wakes
                 self._show_lines(cpu)
                 if self.exceptions.wakes(cpu):
                     cpu.wake()

@@ -294,7 +294,7 @@ class Providers:
             self._providing -= 1
 
     def _notify(self, identifiers: Identifiers) -> None:
-        if not self._providing:
+        if not self._providing:  # else they are part of the result of the `match` that asked for them
             for callback in self._on_create:
                 callback(identifiers)
 

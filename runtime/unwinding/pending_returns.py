@@ -153,7 +153,7 @@ class PendingReturns:
                 self._give_up()
         else:
             others.append(left)
-            if len(others) > _MOST:
+            if len(others) > _MOST:  # functions that jump to each other forever
                 del others[: _MOST // 2]
 
     def _taken(self, frame: Return) -> Sequence[_Left]:

@@ -134,7 +134,7 @@ class MachineStacks:
             found.append(caller.address)
             rule, sp = caller.rule, cfa
             if caller.changes_stack and not is_one_stack:
-                sp = self._loaded(sp)
+                sp = self._loaded(sp)  # the caller's own stack pointer, at the top of the stack that it has switched to
         self._reached = sp
         return found
 

@@ -200,7 +200,7 @@ class _Apic:
         if due is None or due > now:
             return
         entry = self.get(Register.LVT_TIMER)
-        if entry & _PERIODIC:
+        if entry & _PERIODIC:  # periods that were missed are one interrupt: IRR has one bit for the vector
             period = self.get(Register.INITIAL_COUNT) * self.tick()
             self.timer_start += (now - self.timer_start) // period * period
         else:

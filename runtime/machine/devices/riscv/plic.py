@@ -40,7 +40,7 @@ class Plic:
 
         def drive(level: bool) -> None:  # noqa: FBT001 - an interrupt line is its level
             self._level = self._level | bit if level else self._level & ~bit
-            if level and not self._in_service() & bit:
+            if level and not self._in_service() & bit:  # the gateway forwards nothing more before completion
                 self._pending |= bit
             elif not level:
                 self._pending &= ~bit
