@@ -48,7 +48,7 @@ def attach(
     """Trace the guest of a Qiling object, between two runs of it. BEGIN fires now.
 
     Args:
-        ql: made with stock Qiling, for amd64, arm64 or riscv64: a program under its OS layer, or a bare image.
+        ql: an object of stock Qiling, for amd64, arm64 or riscv64: a program under its OS layer, or a bare image.
         programs: in D; a Path names a file. Without programs and actions a patched image fires the probes that it was
             patched with.
         actions: Python functions by the description of the probes that call them, each with a `Hit`.
@@ -56,7 +56,7 @@ def attach(
         options: how it is traced; default: `Options()`. The method "jump" is for machines of ours.
         image: the ELF file that is in the guest's memory, or `open_image` of it, which says where its names come from;
             default: the file that Qiling loaded.
-        bias: what was added to its link addresses; default: found out by looking for its code.
+        bias: what was added to its link addresses; default: found by searching for its code.
         output: where to print as dtrace does, while the guest runs; else records are kept for `take`.
 
     Raises:
@@ -98,7 +98,7 @@ def attach(
 def _of_image(
     request: Request, image: ImageFile | PathLike | None, building: AttachedBuilding
 ) -> tuple[Request, Opened | None]:
-    """The request for that image; and what it is, if it was opened."""
+    """The request for that image, and the image itself if it is open already."""
     if isinstance(image, ImageFile):
         return replace(requested(image, request), modules=image.modules), image.opened
     path = building.guest.path if image is None else Path(image)
@@ -125,7 +125,7 @@ class Attached(Reader):
         self._running = tracing.start(kept)
         self.is_attached = True
         self.bias = building.bias  # what was added to the image's link addresses
-        self.refusals = tracing.refusals  # what programs and actions describe and cannot have: a line each
+        self.refusals = tracing.refusals  # why what programs and actions describe cannot be probed: a line each
         self.memory = GuestView(tracer.memory)  # the guest's
         self._running.go(Limits())
 
@@ -136,8 +136,8 @@ class Attached(Reader):
         self.detach()
 
     def detach(self) -> None:
-        """Tracing is over: END fires, what is left is printed, and the guest's memory, hooks and traps are its own
-        again. It can run on. To be called between two runs."""
+        """End tracing: END fires, what is left is printed, and memory, hooks and traps are as they were before. The
+        guest can continue. To be called between two runs."""
         if self.is_attached:
             self.is_attached = False
             try:
@@ -147,7 +147,7 @@ class Attached(Reader):
 
 
 class _Printed(Kept):
-    """Prints what it is told; nothing is kept but what is asked for by name."""
+    """Prints what it consumes; only aggregations are kept, which are read by name."""
 
     def __init__(self, tracer: Tracer, messages: list[str], output: TextIO | BinaryIO) -> None:
         super().__init__(tracer, messages)
@@ -156,25 +156,25 @@ class _Printed(Kept):
 
     @property
     def status(self) -> int | None:
-        """What the last exit() said that was consumed."""
+        """The status of the last exit() that was consumed."""
         return self._text.status
 
     def consume(self, taken: Sequence[Recorded | ErrorRecord | bytes]) -> None:
-        """Print and perform, in this order."""
+        """Print records and perform their actions, in this order."""
         self._text.consume(taken)
 
     def drops(self, drops: Iterable[Drop]) -> None:
-        """Say what was lost."""
+        """Report what was lost."""
         self._text.drops(drops)
 
     def notices(self, notices: Iterable[str]) -> None:
-        """Say what destructive actions did."""
+        """Report what destructive actions did."""
         self._text.notices(notices)
 
     def flush(self) -> None:
-        """Let the readers see it."""
+        """Flush the output."""
         self._text.flush()
 
     def finish(self, end: Mapping[str, Any] | None) -> None:
-        """Aggregations that no printa() printed."""
+        """Print the aggregations that no printa() has printed."""
         self._text.finish(end)

@@ -1,6 +1,6 @@
-"""All that was prepared, and a Qiling object -> the guest of that object with our trap path in it.
+"""What was prepared, and a Qiling object -> the guest of that object with our trap path in it.
 
-Like `kinst.runtime.tracing.guests.building`, for a machine that somebody else made, loaded and runs.
+Like `kinst.runtime.tracing.guests.building`, for a machine that its owner has made and loaded, and runs.
 """
 
 from collections.abc import Callable
@@ -49,25 +49,25 @@ class Attachment:
 
     @property
     def exit_code(self) -> int:
-        """What Qiling's system knows of it."""
+        """The exit status, as Qiling's system has it."""
         return self.machine.guest.exit_code
 
     def go(self, limits: Limits, console: Callable[[bytes], None], after_turn: Callable[[], None]) -> End:
-        """Its owner lets it run. There are no turns: what is due comes by a timer, between two blocks of the guest's
-        code."""
+        """Prepare hooks and return: its owner runs it. There are no turns: what is due comes by a timer, between two
+        blocks of the guest's code."""
         self.machine.start()
         return End.STOPPED
 
     def ending(self, outcome: Outcome) -> Ending:
-        """Of the guest there is nothing to tell: it may go on."""
+        """The end of tracing; the guest has not ended."""
         return bare_ending(outcome)
 
 
 class AttachedBuilding:
-    """Makes an `Attachment` of what was prepared: a `kinst.runtime.tracing.guests.built.Build`."""
+    """Makes an `Attachment` from what was prepared: a `kinst.runtime.tracing.guests.built.Build`."""
 
     def __init__(self, ql: Any, bias: int | None) -> None:
-        """`bias` is what was added to link addresses; None: find out. Raises KinstError: `ql` cannot be traced."""
+        """`bias` is what was added to link addresses; None: search. Raises KinstError: `ql` cannot be traced."""
         self.guest = AttachedGuest(ql)
         self._engine = AttachedEngine(ql, self.guest.arch)
         self._bias = bias
@@ -80,17 +80,17 @@ class AttachedBuilding:
         return self._bias
 
     def undo(self) -> None:
-        """The guest is as it was."""
+        """Restore the guest as it was before."""
         if self._machine is not None:
             self._machine.release()
 
     def __call__(
         self, prepared: Prepared, types: ImageTypes, plug_ins: PlugIns, warn: Callable[[str], None]
     ) -> Attachment:
-        """Find the image in memory, and put the trap path in.
+        """Find the image in memory, and install the trap path.
 
         Raises:
-            KinstError: it is not there, or there is no room for trampolines.
+            KinstError: it is not there, or there is no space for trampolines.
         """
         arch = self.guest.arch
         if prepared.image.facts is not arch:
@@ -111,7 +111,7 @@ class AttachedBuilding:
         seen = GuestMemory(scratch, memory.translate, memory.translate, memory)
         plug_ins.register(providers, sites, seen, loaded.bias)
         stacks = MachineStacks(arch, seen, rules)  # the program is the image and the user: ustack() is stack()
-        functions = lambda: prepared.program().functions  # noqa: E731  # read when they are asked for
+        functions = lambda: prepared.program().functions  # noqa: E731  # the program is decoded when they are needed
         follows_call = rules.unwinder.follows_call
         symbols = ImageSymbols(prepared.original, functions, bias=loaded.bias, follows_call=follows_call)
         surroundings = Surroundings(

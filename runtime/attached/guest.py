@@ -1,6 +1,6 @@
-"""A Qiling object that a user made -> what it knows of its guest: machine, image, system, threads, free memory.
+"""A user's Qiling object -> what it knows of its guest: machine, image, system, threads, free memory.
 
-Qiling has no types: everything that reads its layers, other than the engine itself, is here.
+Qiling has no types: all that reads its layers, other than the engine itself, is here.
 """
 
 from collections.abc import Callable, Iterator
@@ -18,7 +18,7 @@ class AttachedGuest:
     """The guest of a Qiling object."""
 
     def __init__(self, ql: Any) -> None:
-        """Raises MachineError if it is of no machine that we have, UsageError if it is no Qiling object."""
+        """Raises MachineError if its machine is not supported, UsageError if it is no Qiling object."""
         self._ql = ql
         self.arch = _arch(ql)
         self.has_system: bool = hasattr(ql.os, "pid")  # an OS layer, under which a program has a flat address space
@@ -30,7 +30,7 @@ class AttachedGuest:
         return Path(self._ql.path) if self._ql.path else None
 
     def starts(self, path: Path) -> Iterator[int]:
-        """Where an image may have been loaded: run-time addresses of its first page."""
+        """Where an image may have been loaded: candidates for the run-time address of its first page."""
         loader = self._ql.loader
         for image in getattr(loader, "images", ()):
             if Path(image.path) == path.absolute():
@@ -40,7 +40,7 @@ class AttachedGuest:
     # -- memory -------------------------------------------------------------------------------------------------------
 
     def is_device(self, address: int) -> bool:
-        """Whether reading there would be seen by a device."""
+        """Whether a device is there, which a read would have effects on."""
         memory = self._ql.mem
         return bool(memory.mmio_cbs) and any(
             is_device and start <= address < end for start, end, _, _, is_device in memory.map_info
@@ -52,7 +52,7 @@ class AttachedGuest:
         return free
 
     def free_place(self, size: int, low: int, high: int, alignment: int) -> int:
-        """An address between two with that much room. Raises PlacementError."""
+        """The address of `size` free bytes between `low` and `high`. Raises PlacementError."""
         try:
             found: int = self._ql.mem.find_free_space(size, low, high, alignment)
         except Exception as error:
@@ -62,7 +62,7 @@ class AttachedGuest:
         return found
 
     def map(self, address: int, content: bytes) -> None:
-        """Map memory that can be executed."""
+        """Map memory that can be executed, with this content."""
         self._ql.mem.map(address, -(-len(content) // 4096) * 4096, info=_LABEL)
         self._ql.mem.write(address, content)
 
@@ -73,8 +73,9 @@ class AttachedGuest:
     # -- snapshots ----------------------------------------------------------------------------------------------------
 
     def around_snapshots(self, hide: Callable[[], None], show: Callable[[], None]) -> Callable[[], None]:
-        """Call `hide` before Qiling saves the guest's memory, and `show` when it has saved or restored it. The answer
-        undoes that."""
+        """Call `hide` before Qiling saves or restores the guest's memory, and `show` afterwards. Returns a function
+        that undoes this. Without it, a snapshot would contain breakpoints that a later restore puts where no site is
+        armed."""
         memory = self._ql.mem
         save, restore = memory.save, memory.restore
 
@@ -95,7 +96,7 @@ class AttachedGuest:
         memory.save, memory.restore = saved, restored
 
         def undo() -> None:
-            del memory.save, memory.restore
+            del memory.save, memory.restore  # from the object: the methods of its class are there again
 
         return undo
 
@@ -129,7 +130,7 @@ class AttachedGuest:
 
     @property
     def exit_code(self) -> int:
-        """What the program ended with."""
+        """The program's exit status."""
         return int(self._ql.os.exit_code)
 
     def stop(self) -> None:

@@ -1,4 +1,4 @@
-"""A Qiling object that runs -> the machine as tracing sees it. See `kinst.runtime.tracing.host.contract.Host`.
+"""A Qiling object -> the machine as tracing sees it. See `kinst.runtime.tracing.host.contract.Host`.
 
 Time is the host's. There is one CPU; threads of the guest are those of Qiling's OS layer.
 """
@@ -32,7 +32,7 @@ class AttachedHost:
         self.finish = end
 
     def now(self) -> int:
-        """Time since tracing began, from a base."""
+        """Nanoseconds since tracing began, plus `TIME_BASE`."""
         return self._timers.now() + TIME_BASE
 
     def attach(self, timed: Timed) -> None:
@@ -40,16 +40,16 @@ class AttachedHost:
         self._timers.attach(Shifted(timed))
 
     def cpus(self) -> Sequence[int]:
-        """One."""
+        """One CPU."""
         return [0]
 
     def firing(self, cpu: int, thread: int) -> Firing:
-        """The registers as they stand."""
+        """A firing with the registers as they are now."""
         self._read()
         return blank_firing(self._frame, cpu, thread, site=self._frame.regs[self.arch.pc])
 
     def is_user(self, firing: Firing) -> bool:
-        """The image that is traced is what stack() and arg0 of timers are about, whatever mode it runs in."""
+        """False: stack() and arg0 of timers are those of the traced image, whatever mode it runs in."""
         return False
 
     def spend(self, duration: int) -> None:

@@ -15,9 +15,9 @@ from kinst.targets.image import Image
 from kinst.targets.manifest.packed import find_manifest
 
 _PAGE: Final = 4096
-_SAME: Final = 0.5  # of the bytes of code: probes may be in it, and what loads images patches them
+_SAME: Final = 0.5  # of the bytes of code: breakpoints may be in it, and loaders apply relocations
 _REACH: Final = 1 << 31  # of a PC-relative operand
-_FAR: Final = 1 << 30  # behind an image, where its heap does not come soon
+_FAR: Final = 1 << 30  # past the end of an image, farther than its heap usually grows
 _GRANULE: Final = 1 << 16
 
 
@@ -25,10 +25,10 @@ def loaded_image(image: Image, guest: AttachedGuest, memory: AttachedMemory, bia
     """Find an image in memory.
 
     Args:
-        image: as its file has it; trampolines in it are not the guest's business.
-        guest: what Qiling knows.
+        image: as its file has it; of a patched one without its trampolines, which Qiling need not have loaded.
+        guest: says where Qiling may have loaded it.
         memory: its memory.
-        bias: what was added to link addresses; None: find out.
+        bias: what was added to link addresses; None: search.
 
     Raises:
         MachineError: it is not there.
@@ -43,7 +43,7 @@ def loaded_image(image: Image, guest: AttachedGuest, memory: AttachedMemory, bia
             placed = tuple((s.address + one, s.address + one, _mapped(s, memory, one)) for s in segments)
             return Loaded(image, one, image.entry + one, placed)
     where = ", ".join(f"{lowest + one:#x}" for one in tried)
-    raise MachineError(f"{image.path}: its code is not in the memory of this Qiling object (looked at {where})")
+    raise MachineError(f"{image.path}: its code is not in the memory of this Qiling object (searched at {where})")
 
 
 def _biases(image: Image, guest: AttachedGuest, lowest: int) -> Iterator[int]:
@@ -59,19 +59,19 @@ def _is_there(image: Image, segments: list[Segment], memory: AttachedMemory, bia
     for one in code:
         wanted = image.data[one.offset : one.offset + one.file_size]
         found = np.frombuffer(memory.read(one.address + bias, one.file_size), np.uint8)
-        telling = wanted != 0  # zeros are everywhere
-        if telling.any() and (found == wanted)[telling].mean() < _SAME:
+        compared = wanted != 0  # zeros match empty memory
+        if compared.any() and (found == wanted)[compared].mean() < _SAME:
             return False
     return True
 
 
 def _mapped(segment: Segment, memory: AttachedMemory, bias: int) -> int:
-    """Of what has no bytes in the file a user's own loader may have mapped nothing."""
+    """The bytes of a segment that are mapped: a user's own loader may have left out what is not in the file (.bss)."""
     return segment.size if memory.has(segment.address + bias, segment.size) else segment.file_size
 
 
-def room_for_trampolines(loaded: Loaded, guest: AttachedGuest, size: int) -> int:
-    """The address of memory that nobody uses, within reach of the code. Raises PlacementError."""
+def place_for_trampolines(loaded: Loaded, guest: AttachedGuest, size: int) -> int:
+    """The address of free memory within reach of the code. Raises PlacementError."""
     start = min(virtual for virtual, _, _ in loaded.segments)
     end = max(virtual + size for virtual, _, size in loaded.segments)
     return guest.free_place(size, end + _FAR, start + _REACH - _GRANULE, _GRANULE)

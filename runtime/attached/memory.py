@@ -19,7 +19,7 @@ from kinst.targets.errors import MachineError
 
 @dataclass(frozen=True, slots=True)
 class _Changed:
-    """A piece of code: its bytes before anything was armed, and which of them were changed since."""
+    """A range of code: its bytes before anything was armed, and which of them arming has changed since."""
 
     before: NDArray[np.uint8]
     places: NDArray[np.bool_]
@@ -29,7 +29,7 @@ class AttachedMemory:
     """See `kinst.runtime.patched.guest_ram.GuestRam` and `kinst.runtime.clauses.guest.guest_memory.Ram`."""
 
     def __init__(self, engine: AttachedEngine, guest: AttachedGuest) -> None:
-        """Nothing is changed yet."""
+        """Nothing is changed yet. Under an OS layer virtual addresses are physical ones."""
         self._engine, self._guest = engine, guest
         self._physical: Callable[[int], int] = _same if guest.has_system else engine.translate
         self._changed: dict[int, _Changed] = {}  # by address
@@ -37,21 +37,21 @@ class AttachedMemory:
     # -- as the CPU sees it -------------------------------------------------------------------------------------------
 
     def translate(self, address: int) -> int | None:
-        """The physical address of a virtual one; None: the guest's tables have none."""
+        """The physical address of a virtual one; None if the guest's page tables have none."""
         try:
             return self._physical(address)
         except MachineError:
             return None
 
     def load_word(self, address: int, size: int) -> int:
-        """What an emulated instruction loads. Raises PageFault."""
+        """Load for an emulated instruction. Raises PageFault."""
         try:
             return self._engine.load(self._physical(address), size)
         except MachineError:
             raise PageFault(address, Access.READ, 0) from None
 
     def store_word(self, address: int, size: int, value: int) -> None:
-        """What an emulated instruction stores. Raises PageFault."""
+        """Store for an emulated instruction. Raises PageFault."""
         data = (value & (1 << 8 * size) - 1).to_bytes(size, "little")
         try:
             self._engine.write(self._physical(address), data)
@@ -83,7 +83,7 @@ class AttachedMemory:
     # -- code ---------------------------------------------------------------------------------------------------------
 
     def has(self, address: int, size: int) -> bool:
-        """Whether all of [address, address + size) is mapped, and no device."""
+        """Whether all of [address, address + size) is mapped, and not to a device."""
         try:
             return len(self.read(address, size)) == size
         except MachineError:
@@ -91,7 +91,7 @@ class AttachedMemory:
 
     @contextmanager
     def code(self, address: int, size: int) -> Iterator[NDArray[np.uint8]]:
-        """A copy; what is changed in it is written back."""
+        """A copy of the bytes; changes are written back when the context is left."""
         before = np.frombuffer(self._engine.read(address, size), np.uint8)
         text = before.copy()
         yield text
@@ -102,7 +102,7 @@ class AttachedMemory:
         self._put(address, text)
 
     def restore(self) -> None:
-        """Put back what was there before anything was armed; what the guest wrote elsewhere stays."""
+        """Restore the bytes that arming has changed; what the guest wrote to others stays."""
         for address, changed in self._changed.items():
             text = np.frombuffer(self._engine.read(address, len(changed.before)), np.uint8).copy()
             text[changed.places] = changed.before[changed.places]

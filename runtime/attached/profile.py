@@ -1,4 +1,4 @@
-"""What Qiling's OS layer tells of the guest. See `kinst.runtime.clauses.environment.GuestProfile`."""
+"""What Qiling's OS layer knows of the guest. See `kinst.runtime.clauses.environment.GuestProfile`."""
 
 from collections.abc import Callable, Sequence
 
@@ -12,21 +12,21 @@ class AttachedProfile:
     """The one process that Qiling runs."""
 
     def __init__(self, guest: AttachedGuest, image_name: str) -> None:
-        """`image_name` is what is shown where Qiling was given no file."""
+        """`image_name` is shown where Qiling was given no file."""
         self._guest = guest
         self._name = image_name
 
     description = "the thread that Qiling runs"
 
     def begin(self, forget: Callable[[int], None]) -> None:
-        """When a thread ends, Qiling does not tell."""
+        """Do nothing: Qiling does not report the end of a thread."""
 
     def thread(self, firing: Firing) -> int:
-        """Qiling's current thread; the tracer's own threads have numbers below 0."""
+        """Qiling's current thread, or a thread of the tracer, whose number is below 0."""
         return firing.thread if firing.thread < 0 else self._guest.thread()
 
     def integer(self, firing: Firing, name: str) -> int:
-        """pid, tid, uid, gid; all else is 0."""
+        """pid, tid, uid, gid and so on; 0 for others."""
         return self._guest.integer(name)
 
     def string(self, firing: Firing, name: str) -> bytes:
@@ -37,7 +37,7 @@ class AttachedProfile:
         return found.encode(errors="surrogateescape")
 
     def is_user(self, firing: Firing) -> bool:
-        """What is traced is the program: stack() is about it, whatever mode it runs in."""
+        """False: stack() is that of the traced program, whatever mode it runs in."""
         return False
 
     def user_registers(self, firing: Firing) -> Sequence[int] | None:
@@ -49,13 +49,13 @@ class AttachedProfile:
         return None
 
     def interrupted(self, sp: int) -> Sequence[int] | None:
-        """None: Qiling has no exceptions that a program's code handles on its stack."""
+        """None: under Qiling no handler runs on the stack that an exception interrupted."""
         return None
 
     def tasks(self) -> Sequence[TaskState]:
-        """None: Qiling's threads have no kernel that keeps them."""
+        """Empty: there is no kernel with a list of tasks."""
         return ()
 
     def why_not(self, name: str) -> str:
-        """Empty: what Qiling does not know, no other would."""
+        """Empty: there is nothing that the user could do about it."""
         return ""

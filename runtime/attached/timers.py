@@ -1,7 +1,7 @@
-"""Deadlines in the host's time -> calls between two blocks of the guest's code, while somebody else runs the engine.
+"""Deadlines in the host's time -> calls between two blocks of the guest's code, while its owner runs the engine.
 
-A thread waits for the deadline and asks for a look at the next block. It does nothing else itself, and a guest
-that does not run has no timers.
+A thread waits for the deadline and asks the hook at blocks to call at the next one. It does nothing else itself, since
+only the thread that runs the engine may use it. While the guest does not run, no timer fires.
 """
 
 from collections.abc import Callable
@@ -11,14 +11,14 @@ from kinst.runtime.engine.native_hooks import BlockMarks
 from kinst.runtime.machine.clock import HostClock
 from kinst.runtime.machine.device import Timed
 
-_IDLE: Final = 1_000_000_000  # ns between two questions for deadlines where there are none
+_IDLE: Final = 1_000_000_000  # ns between two queries of deadlines where there are none
 
 
 class Timers:
-    """What is due, and what is to be done at the next opportunity."""
+    """Timers, and what is to be done at the next opportunity."""
 
     def __init__(self, marks: BlockMarks) -> None:
-        """`marks` are those of a hook that nobody else uses."""
+        """`marks` are those of a hook of its own."""
         self._marks = marks
         marks.looks.append(self._look)
         self._clock = HostClock(marks.look_soon)
@@ -30,7 +30,7 @@ class Timers:
         return self._clock.now()
 
     def skip(self, duration: int) -> None:
-        """Let so many ns pass in which nothing happens."""
+        """Advance the clock by so many ns in which nothing happens."""
         self._clock.skip(self._clock.now() + duration)
 
     def attach(self, timed: Timed) -> None:
@@ -39,18 +39,18 @@ class Timers:
         self._wait()
 
     def soon(self, act: Callable[[], None]) -> None:
-        """Do that once, before the next block of the guest's code."""
+        """Call `act` once, before the next block of the guest's code."""
         self._later.append(act)
         self._marks.look_soon()
 
     def close(self) -> None:
-        """Nothing is due any more."""
+        """Stop all timers."""
         self._timed.clear()
         self._clock.close()
 
     def _look(self, _address: int, _size: int) -> None:
         self._marks.rest()
-        later, self._later = self._later, []
+        later, self._later = self._later, []  # what these add is for the block after this one
         for act in later:
             act()
         now = self._clock.now()

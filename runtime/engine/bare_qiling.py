@@ -14,8 +14,8 @@ from unicorn.unicorn_const import UC_PROT_ALL, UC_PROT_READ, UC_PROT_WRITE
 
 from kinst.targets.arch.facts import EngineFacts
 
-# Bytes of translated code. Unicorn's own choice is 1 GiB. A guest that keeps changing its code fills that, since stale
-# translations are dropped only when there is no room left, and then with all others.
+# Bytes of translated code. Unicorn's default is 1 GiB. A guest that keeps changing its code fills that, at up to 35
+# MB/s, since stale translations are only dropped when the buffer is full, and then with all others.
 _TRANSLATED: Final = 256 << 20
 Read = Callable[[int, int], int]  # offset, size
 Write = Callable[[int, int, int], None]  # offset, size, value
@@ -33,7 +33,7 @@ class BareQiling(Qiling):  # type: ignore[misc]  # Qiling has no types
         self._facts = facts
         self._cpu_model = cpu_model
         self._stop, self._restored = stop, restored
-        # A bare machine of Qiling needs a profile with memory, which is unmapped again at the end.
+        # Without a [CODE] profile Qiling raises NoSectionError. It maps the memory in it, which is unmapped at the end.
         profile = {"CODE": {"ram_size": 0x1000, "entry_point": 0x1000, "heap_size": 0x1000, "load_address": 0x1000}}
         super().__init__(
             code=bytes(4),
@@ -49,6 +49,7 @@ class BareQiling(Qiling):  # type: ignore[misc]  # Qiling has no types
     @cached_property
     def uc(self) -> Any:
         """The engine. Qiling is the first to read it here."""
+        # Here, and not in the constructor: Unicorn refuses these settings once memory is mapped, which Qiling's does.
         engine = self.arch.uc
         if self._cpu_model is not None:
             engine.ctl_set_cpu_model(self._cpu_model)
@@ -57,7 +58,8 @@ class BareQiling(Qiling):  # type: ignore[misc]  # Qiling has no types
         engine.ctl_set_tcg_buffer_size(_TRANSLATED)
         return engine
 
-    # -- what Qiling's memory layer is told ---------------------------------------------------------------------------
+    # -- what Qiling's memory layer has to know
+    # ---------------------------------------------------------------------------
 
     def knows_memory(self, address: int, size: int) -> None:
         """Note that RAM was mapped."""

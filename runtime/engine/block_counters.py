@@ -1,8 +1,8 @@
 """Sites at which blocks of code begin -> how often each CPU came there, counted by the hook at blocks.
 
-A block begins wherever control may come from elsewhere, and the hook is called before it: to count there needs no
-breakpoint, and the guest's memory stays as it is. Where control also comes from the instruction before, a block has the
-site inside: the run ends before such a block, and somebody must see to it that the site is counted in another way.
+A block begins wherever control may come from elsewhere, and the hook is called before it: to count there takes no
+breakpoint, and the guest's memory stays as it is. Where control also falls through from the instruction before, a block
+has the site inside: the run ends before such a block, and its owner must have the site counted in another way.
 """
 
 import ctypes
@@ -46,7 +46,7 @@ class BlockCounters:
             leads: from how many bytes before each site control always comes to it, if a block that begins there has
                 the site inside.
         """
-        self._state.bits = 0
+        self._state.bits = 0  # first: the hook follows no other pointer of the state while this is 0
         self._sites, self._cells = len(addresses), []
         self.use(self._cpu)
         if not self._sites:
@@ -72,12 +72,14 @@ class BlockCounters:
         if not distances or not self._sites:
             self._state.bits = 0
             return
+        # The host code always compares both: with one copy of the code, the second is the same again.
         places = [(self._base + distance) & _WORD for distance in (*distances, distances[0])]
         self._state.first, self._state.second = places[:PLACES]
         self._state.bits = ctypes.addressof(ctypes.c_char.from_buffer(self._bits))
 
     def turn_on(self, numbers: NDArray[np.intp]) -> None:
         """Count at these sites."""
+        # `.at`, since two sites may share a byte, of which a plain fancy-indexed `|=` would keep only the last.
         offsets, bits = self._of(numbers), np.frombuffer(self._bits, np.uint8)
         np.bitwise_or.at(bits, (offsets >> np.uint64(3)).astype(np.int64), _bit(offsets))
 
@@ -108,14 +110,15 @@ class BlockCounters:
         return taken
 
     def take_back(self, address: int) -> None:
-        """If a site is at this address, where a run ended after the hook was called: it will be called again."""
+        """Uncount the site at this address, if there is one: the run ended after the hook, which will be called
+        again."""
         found = self._site_at(address)
         if found is not None and (not found[1] or self._state.size & 0xFFFF_FFFF > found[1]):
             self._cells[self._cpu][found[0]] -= np.uint64(1)
 
     @property
     def has_stopped(self) -> bool:
-        """Whether the last run ended because of a site inside a block, which nobody has asked for yet."""
+        """Whether the last run ended because of a site inside a block that `stopped_before` has not yet returned."""
         return bool(self._state.inside)
 
     def stopped_before(self) -> tuple[int, int] | None:
@@ -163,12 +166,14 @@ class BlockCounters:
     # -- tables -------------------------------------------------------------------------------------------------------
 
     def _make_rows(self, offsets: NDArray[np.uint64], numbers: NDArray[np.uint64], leads: NDArray[np.uint64]) -> None:
-        """Rows are looked for from a place that the distance gives to the one that has it."""
+        """Make the table: open addressing with linear probing, by the distance from the first address."""
         size = 1 << (2 * len(offsets)).bit_length()
         mask = size - 1
         places = ((offsets * np.uint64(HASH)) >> np.uint64(32)).astype(np.int64) & mask
         rows = np.full((size, 2), _FREE, np.uint64)
         left = np.arange(len(offsets))
+        # All rows at once: of those that want the same free place, the first gets it, and the others move on by one. A
+        # Python loop over the sites of a whole kernel would take seconds.
         while len(left):
             free = left[rows[places[left], 0] == np.uint64(_FREE)]
             _, first = np.unique(places[free], return_index=True)

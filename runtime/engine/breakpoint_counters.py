@@ -1,8 +1,8 @@
-"""Breakpoints that a few bytes of host machine code handle: hits are only counted or recorded, and no clause runs for a
+"""Breakpoints that a few bytes of host machine code handle: hits are counted or recorded, and no clause runs for a
 single one, or they are dispatched in the shortest way.
 
 A Python callback takes about a microsecond a hit, this takes less than a tenth of one: the hit is added to a cell of
-the running CPU, and the CPU goes on where the table says. Any other event is passed on to the callback in Python.
+the running CPU, which continues where the table says. Any other exception is passed on to the callback in Python.
 """
 
 import ctypes
@@ -26,8 +26,8 @@ from kinst.runtime.engine.host.breakpoints import (
 )
 from kinst.runtime.engine.host.fields import HASH
 
-# Rows are looked for from a place that the address gives to the first free one. What stands for a free row or for one
-# that is gone is an address as well, and a guest can have a breakpoint there: it is passed on before it is looked for.
+# Open addressing with linear probing from the hash of the address; a deleted row stays as a tombstone. The two markers
+# are addresses as well, at which a guest can have a breakpoint: those are never entered and so always passed on.
 _ROW: Final = struct.Struct("<QQQQ")
 assert _ROW.size == ctypes.sizeof(BreakpointRow)
 _FREE, _GONE = (1 << 64) - 1, (1 << 64) - 2
@@ -53,9 +53,9 @@ class BreakpointCounters:
 
         Args:
             places: where the CPU's registers are.
-            breakpoint_at: the number of a breakpoint's event, and how far the PC is behind it then, in bytes.
+            breakpoint_at: a breakpoint's exception number, and how far the PC is past it then, in bytes.
             credit: the address of the 64-bit word that credits are added to; 0 if nobody counts instructions.
-            clock: the time of what is recorded.
+            clock: where records take their time from.
         """
         self._state = BreakpointState()
         self._nowhere = ctypes.c_uint64()
@@ -75,7 +75,7 @@ class BreakpointCounters:
         self._rows: dict[int, tuple[int, int, int]] = {}  # by address, what the table has
         self._used = 0  # rows of the table that are not free
         self._cells: list[NDArray[np.uint64]] = []  # of each CPU
-        self._count = 1  # of a CPU's cells that are given out; the first takes what nobody wants to know
+        self._count = 1  # of a CPU's cells that are given out; cell 0 collects what nobody reads
         self._given_back: list[int] = []
         self._cpu = 0
         self._make_table(_FEWEST_ROWS)
@@ -90,7 +90,8 @@ class BreakpointCounters:
         self, otherwise: ctypes.c_void_p, full: ctypes.c_void_p, dispatch: ctypes.c_void_p
     ) -> tuple[ctypes.c_void_p, ctypes.c_void_p]:
         """The function and the argument for Unicorn's UC_HOOK_INTR. `otherwise` gets what is not in the table, `full`
-        what would be recorded if there were room, and `dispatch` takes what dispatched hits have in the table."""
+        the hit for which there is no record left, and `dispatch` the argument that a dispatched hit has in the
+        table."""
         self._state.callback, self._state.full = otherwise.value or 0, full.value or 0
         self._state.dispatch = dispatch.value or 0
         if self._code is None:
@@ -98,7 +99,7 @@ class BreakpointCounters:
         return self._code.address, ctypes.c_void_p(ctypes.addressof(self._state))
 
     def on_full(self, call: Callable[[], None]) -> None:
-        """Call this when there is no room for another record; it takes them."""
+        """Call this when the buffer of records is full; it must take them."""
         self._when_full = call
 
     def in_python(
@@ -112,17 +113,18 @@ class BreakpointCounters:
         Args:
             handle: gets what is not in the table.
             failed: called with what a dispatched hit raises.
-            guarded: calls something, and keeps what it raises.
+            guarded: calls a function, and keeps what it raises.
         """
 
         def full(uc: int, number: int, data: int) -> None:
             guarded(self._when_full)
-            handle(uc, number, data)
+            handle(uc, number, data)  # the hit that did not fit: the records before it are drained, so order is kept
 
         def dispatch(hit: Callable[[], None]) -> None:
             try:
                 hit()
             except BaseException as error:
+                # `failed` writes the PC by Unicorn's interface: the host code must not write the row's over it.
                 self.stay()
                 failed(error)
 
@@ -131,22 +133,22 @@ class BreakpointCounters:
     # -- breakpoints --------------------------------------------------------------------------------------------------
 
     def set(self, address: int, following: int, cell: int, *, has_credit: bool) -> None:
-        """Count the breakpoint at `address` in `cell` (0: in none), and let the CPU go on at `following`."""
+        """Count the breakpoint at `address` in `cell` (0: in none), and let the CPU continue at `following`."""
         self._enter(address, (following, cell * _WORD, int(has_credit)))
 
     def record(self, address: int, following: int, *, has_credit: bool, is_keyed: bool = False) -> None:
-        """Record the breakpoint at `address`, and let the CPU go on at `following`. With `is_keyed` the record has the
-        key of the thread; hits of threads that are not known are passed on."""
+        """Record the breakpoint at `address`, and let the CPU continue at `following`. With `is_keyed` the record has
+        the key of the thread; hits of unknown threads are passed on."""
         self._enter(address, (following, BATCHED | KEYED * is_keyed, int(has_credit)))
 
     def dispatch(self, address: int, following: int, hit: Callable[[], None], *, has_credit: bool) -> None:
         """Call `hit` at the breakpoint at `address`, with the frame filled and its PC at the breakpoint. Then the CPU
-        goes on at `following`; if that is 0, where `hit` leaves the frame's PC."""
+        continues at `following`; if that is 0, where `hit` leaves the frame's PC."""
         self._enter(address, (following, DISPATCHED | id(hit), int(has_credit)))
         self._dispatched[address] = hit  # so that it lives as long as its row
 
     def stay(self) -> None:
-        """From within a dispatched hit: the CPU is where it is to go on already."""
+        """From within a dispatched hit: leave the PC as it is, since it was set already."""
         self._state.stays = 1
 
     def _enter(self, address: int, row: tuple[int, int, int]) -> None:
@@ -154,6 +156,7 @@ class BreakpointCounters:
         if address >= _GONE:
             return
         self._rows[address] = row
+        # At most half full, tombstones included: a search ends only at a free row, so there must always be one near.
         if 2 * (self._used + 1) > self._state.table_mask:
             self._make_table(max(_FEWEST_ROWS, 1 << (4 * len(self._rows)).bit_length()))
         else:
@@ -214,7 +217,7 @@ class BreakpointCounters:
     def take(self) -> Taken:
         """What was counted since the last time, by CPU and cell, ascending."""
         taken: Taken = []
-        for cpu, cells in enumerate(self._cells):
+        for cpu, cells in enumerate(self._cells):  # cleared in place: the host code has their address
             cells[0] = 0
             found = np.flatnonzero(cells[: self._count])
             taken += [(cpu, cell, hits) for cell, hits in zip(found.tolist(), cells[found].tolist(), strict=True)]

@@ -1,7 +1,8 @@
 """Saved states of the CPU, and registers in them and in the running CPU: one state for each virtual CPU.
 
-The emulator's interface can read but not write some registers, and does not know some words of the state. Both are
-found in a saved state, by experiment when the engine starts, and are written there.
+Unicorn's interface can read but not write some registers, and does not know some words of the state. Both are found in
+a saved state, by experiment when the engine starts, and are written there. The layout is QEMU's CPUArchState, which no
+header of Unicorn's declares and which differs from release to release.
 """
 
 import ctypes
@@ -35,6 +36,7 @@ class CpuStates:
         self._first_word = 0
         self._files: dict[int, RegisterFile] = {}
         self._size: int = library.uc_context_size(handle)
+        # Live registers are made twice: the searches need them to write what they look for, and the words' place.
         self._scratch = self.save()
         self.live = self._register_file(handle, "uc_reg_read", "uc_reg_write")
         self._hidden = {name: self._find_hidden(name) for name in facts.hidden}
@@ -58,7 +60,7 @@ class CpuStates:
         self._library.uc_context_restore(self._handle, context)
 
     def free(self, context: ctypes.c_void_p) -> None:
-        """Give back a copy whose registers nobody has."""
+        """Free a copy whose registers nobody uses."""
         self._library.uc_context_free(context)
 
     def registers_of(self, context: ctypes.c_void_p) -> RegisterFile:
@@ -88,12 +90,14 @@ class CpuStates:
         self.save_to(self._scratch)
         self._set_hidden(self._scratch, name, value)
         self.restore(self._scratch)
-        # Also by the interface: writing the bits of mip that it can write makes Unicorn look for interrupts.
+        # Also by the interface: to write those bits of mip that it can write makes Unicorn check for interrupts.
         word = ctypes.c_uint64(value)
         self._library.uc_reg_write(self._handle, ctypes.c_int(self._number(name)), ctypes.byref(word))
 
     def _find_hidden(self, name: str) -> int:
         """The offset of the word in a saved state that is the register's value."""
+        # One word of a copy is changed at a time, and what the interface reads then says whether it was the register.
+        # The first words are general registers, which are not it.
         original = self.save()
         content = ctypes.string_at(original.value or 0, self._size)
         place = self._scratch.value or 0

@@ -12,10 +12,10 @@ _PAGE: Final = 1 << 12
 
 
 def exact_address(handle: int) -> Callable[[int], int]:
-    """After a fetch from `CANARY` failed: what gives the address of a fault, of which any address in its page is known.
+    """After a fetch from `CANARY` failed: a function from any address in the page of a fault to the fault's address.
 
-    It is in uc_struct.invalid_addr, in the engine that `handle` points to. If it is not found, guests see addresses of
-    pages.
+    That is in uc_struct.invalid_addr, in the engine that `handle` points to. If it is not found, guests see the
+    addresses of pages in CR2, FAR_EL1 or stval: demand paging works, and what reports a fault to a program does not.
     """
     found = ctypes.string_at(handle, _SEARCHED).find(CANARY.to_bytes(8, "little"))
     if found < 0 or found % 8:
@@ -24,4 +24,5 @@ def exact_address(handle: int) -> Callable[[int], int]:
 
 
 def _exact(word: ctypes.c_uint64, known: int) -> int:
+    # The word keeps the last fault's address. Where it is in another page, this fault did not set it.
     return word.value if word.value & -_PAGE == known & -_PAGE else known

@@ -1,7 +1,7 @@
 """Where the running CPU has its PC -> where it has its general registers, if these are words in the order of the frame.
 
-Unicorn's interface takes 5 to 15 ns for a register, a copy of all of them takes that long. They are found by experiment
-when the engine starts: each is given a value of its own, and those values are looked for before the PC.
+Unicorn's interface takes 5 to 15 ns for one register, and to copy all of them takes no longer. They are found by
+experiment when the engine starts: each is given a value of its own, and those values are searched for before the PC.
 """
 
 import ctypes
@@ -26,6 +26,7 @@ def general_registers(live_pc: int, states: CpuStates, names: Sequence[str]) -> 
     finally:
         states.restore(saved)
         states.free(saved)
+    # The search may have found a copy. Now that other values are back, the CPU's own words have those.
     found = live_pc - _REACH + at
     is_theirs = at >= 0 and ctypes.string_at(found, _WORD * len(names)) == _bytes(map(live.get, names))
     return found if is_theirs else 0

@@ -13,7 +13,7 @@ from kinst.runtime.engine.cpu_places import CpuPlaces
 from kinst.runtime.engine.host.breakpoints import KEY_ROWS, PAGE_SHIFT, BreakpointState, KeyRow, Record
 from kinst.runtime.engine.host.fields import index
 
-_ROOM: Final = 1 << 15  # records
+_MOST: Final = 1 << 15  # records in the buffer
 _WORD: Final = 8
 HEAD: Final = ctypes.sizeof(Record) // _WORD  # words of a record before its registers
 _NEXT, _PLACES = index(BreakpointState, "next"), index(BreakpointState, "read_places")
@@ -22,8 +22,8 @@ _HIGHEST: Final = (1 << 64) - 1
 
 @dataclass(frozen=True, slots=True)
 class ClockWord:
-    """How the machine code knows the time (ns): it is the 64-bit word at `address` in the host's memory, less `factor`
-    times the instructions that the running budget has left; with `is_host` plus CLOCK_MONOTONIC."""
+    """How the machine code gets the time (ns): the 64-bit word at `address` in the host's memory, less `factor` times
+    the instructions that are left of the running budget; with `is_host` plus CLOCK_MONOTONIC."""
 
     address: int
     factor: int = 0
@@ -31,7 +31,7 @@ class ClockWord:
 
 
 class ThreadKeys:
-    """The table in which the machine code looks for the threads of hits. It may forget any: then a hit is passed on."""
+    """The table in which the machine code finds the threads of hits. It may lose any: then the hit is passed on."""
 
     def __init__(self, state: BreakpointState) -> None:
         """No thread is known."""
@@ -46,6 +46,7 @@ class ThreadKeys:
         the host's memory, have these values. A stack that ends where memory does is not kept."""
         if high > _HIGHEST:
             return
+        # The host code compares two words in any case: those that are not given are one that always is 0.
         same = ctypes.addressof(self._any), 0
         first, second = (*words, same, same)[:2]
         row = np.array((low, high, identity, *first, *second, key), np.uint64)
@@ -76,10 +77,10 @@ class HitRecords:
         self.registers: tuple[int, ...] = ()  # indexes in the trap frame
         self._identity: tuple[int, ...] = ()  # Unicorn's number of the register that is not in the trap frame
         self._stack_pointer: int | None = None
-        self._rows = np.zeros((_ROOM, HEAD), np.uint64)
+        self._rows = np.zeros((_MOST, HEAD), np.uint64)
         self._wanted = (ctypes.c_int * 0)()
         self._sources = (ctypes.c_uint64 * 0)()
-        self._places = np.zeros((_ROOM, 0), np.uint64)
+        self._places = np.zeros((_MOST, 0), np.uint64)
         self._clock = clock
         state.clock, state.factor = clock.address, clock.factor
         state.read_batch = places.read_batch
@@ -87,7 +88,8 @@ class HitRecords:
         self._begin()
 
     def want(self, registers: Iterable[int]) -> None:
-        """Let records have these registers as well. There must be no record that was not taken."""
+        """Let records have these registers as well. All records must have been taken."""
+        # Their width changes, so that the buffer is made anew.
         assert self.is_empty()
         self.registers = tuple(sorted({*self.registers, *registers}))
         sources = [self._general[index] for index in self.registers if index < len(self._general)]
@@ -95,19 +97,19 @@ class HitRecords:
         self._sources = (ctypes.c_uint64 * len(sources))(*sources)
         self._wanted = (ctypes.c_int * len(read))(*read)
         width = HEAD + len(sources) + len(read)
-        self._rows = np.zeros((_ROOM, width), np.uint64)  # narrow registers leave the rest of a word as it is
+        self._rows = np.zeros((_MOST, width), np.uint64)  # narrow registers leave the rest of a word as it is
         words = np.arange(self._rows.size, dtype=np.uint64).reshape(self._rows.shape)[:, width - len(read) :]
         self._places = np.uint64(self._rows.ctypes.data) + np.uint64(_WORD) * words
         self._begin()
 
     def want_time(self) -> None:
-        """Let records have the time: that of the host takes a call, which is otherwise left out."""
+        """Let records have the time. The host's takes a call of clock_gettime, which is left out otherwise."""
         if self._clock.is_host:
             self._state.gettime = ctypes.cast(ctypes.CDLL(None).clock_gettime, ctypes.c_void_p).value or 0
 
     def identify(self, stack_pointer: int, identity: str | None) -> None:
-        """Say what identifies a thread: the stack pointer's index in the trap frame, and another register (None: none).
-        There must be no record that was not taken."""
+        """Set what identifies a thread: the stack pointer's index in the trap frame, and another register (None: none).
+        All records must have been taken."""
         self._stack_pointer = stack_pointer
         self._identity = () if identity is None else (self._number_of(identity),)
         self.want([stack_pointer])
@@ -137,14 +139,14 @@ class HitRecords:
 
     def take(self) -> NDArray[np.uint64]:
         """(n, `width`) what was recorded since the last time, in order: the breakpoint's address plus `bias`, the CPU,
-        the time (ns), the key of the thread where that is wanted, the registers' values, and what is nobody's. It is
-        there until the guest runs on."""
+        the time (ns), the key of the thread where that is wanted, the registers' values, and unused words. The array
+        is a view: it is valid until the guest runs again."""
         taken = self._rows[: (self._state.next - self._start) // self._size]
         self._rewind()
         return taken
 
     def take_words(self) -> list[int]:
-        """The same, one row behind the other: the fastest way for a few."""
+        """The same as one list, row after row: the fastest way for a few records."""
         state, start = self._live, self._start
         end = state[_NEXT]
         if end == start:

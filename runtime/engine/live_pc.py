@@ -1,9 +1,9 @@
 """A running engine -> where in the host's memory its CPU keeps the PC, found by experiment.
 
-Unicorn's function that writes the PC ends the run and begins it again, which takes longer than all else that is done
-at a breakpoint. In a callback for an exception nobody has a copy of the PC: the word itself can be changed there. Its
-place is not part of the interface. It is in a structure that the engine points to: it has the value that was just
-written there, whatever that is, and no other word has.
+Unicorn's function that writes the PC ends the run and begins it again, which takes longer than everything else at a
+breakpoint. In a callback for an exception no translated code holds a copy of the PC, so the word itself can be changed.
+Its place is not part of the interface. It is in a structure that the engine points to, and it is the only word there
+that follows when the PC is written.
 """
 
 import ctypes
@@ -27,6 +27,7 @@ def find_live_pc(engine: int, read: Callable[[], int], write: Callable[[int], No
         write: sets the PC, and leaves no copy of it in memory.
     """
     before = read()
+    # By pread and not ctypes: most words that look like pointers are none, and a bad one must be an error, no crash.
     try:
         memory = os.open("/proc/self/mem", os.O_RDONLY)
     except OSError:
@@ -38,6 +39,7 @@ def find_live_pc(engine: int, read: Callable[[], int], write: Callable[[int], No
         places = _having(memory, places, _CANARIES[1])
         if len(places) != 1:
             return None
+        # The other direction: a copy that Unicorn only writes would have passed until here.
         place = ctypes.c_uint64.from_address(places.pop())
         place.value = _CANARIES[2]
         return ctypes.addressof(place) if read() == _CANARIES[2] else None
@@ -73,11 +75,12 @@ def _read(memory: int, address: int, size: int) -> bytes:
 
 
 def _having(memory: int, places: set[int], value: int) -> set[int]:
-    """Those places whose word has a value. It is not copied to memory that may be one of them, as that of bytes is."""
+    """Those places whose word has a value."""
+    # One buffer for all: a new `bytes` for each could be allocated in freed memory that is itself one of the places.
     word = bytearray(8)
     found = set()
     for place in places:
-        with suppress(OSError):  # what was there is gone
+        with suppress(OSError):  # it was unmapped meanwhile
             os.preadv(memory, [word], place)
             if int.from_bytes(word, "little") == value:
                 found.add(place)

@@ -1,5 +1,5 @@
-"""Hooks at every instruction or block, as a few bytes of host machine code: counting, stopping on request, and looking
-at blocks that begin or end at marked addresses.
+"""Hooks at every instruction or block, as a few bytes of host machine code: they count, end the run on request, and
+report blocks that begin or end at marked addresses.
 
 A Python callback takes half a microsecond, these hooks take 1 to 3 ns. Stopping anywhere else is not safe: if
 `uc_emu_stop` is called by another thread or inside a device access, Unicorn 2.1.4 does not update the PC of a block
@@ -81,19 +81,20 @@ class _NativeHook(Generic[_State]):
 
 
 class BlockHook(_NativeHook[BlockState]):
-    """For every block: look at it if it is marked, and end the run if that was requested; else count it if it begins at
+    """For every block: report it if it is marked, and end the run if that was requested; else count it if it begins at
     a site. `request` may be called from any thread at any time."""
 
     routine = BLOCKS
 
     def __init__(self, stop: int, fail: Callable[[BaseException], None]) -> None:
-        """`stop` is the address of uc_emu_stop. `fail` gets what the functions that look at blocks raise."""
+        """`stop` is the address of uc_emu_stop. `fail` is called with what an observer of blocks raises."""
         super().__init__(BlockState(), stop)
         self.marks = BlockMarks(self._state, fail)
         self.counters = BlockCounters(self._state)
 
     def request(self) -> None:
         """End the run at the next block."""
+        # One aligned 32-bit store, which the host code reads without a lock: that is what makes threads safe here.
         self._state.stopping = NOW
 
     def clear(self) -> None:
@@ -108,12 +109,14 @@ class BlockHook(_NativeHook[BlockState]):
 
     def request_when_unmasked(self) -> None:
         """End the run at a block, but not at its first, at which interrupts are not masked."""
+        # In this order: `stopping` is what the hook reads first.
         self._state.is_first = 1
         self._state.stopping = WHEN_UNMASKED
 
     def _is_over_inside(self, address: int, distance: int) -> bool:
         if not self._has_work:
             return False
+        # The same block twice in a row, inside a trampoline, is an iteration of a repeated string instruction.
         last, self._state.last = self._state.last, address
         return last == address and self._state.stopping == NOW
 
@@ -141,8 +144,8 @@ class BlockHook(_NativeHook[BlockState]):
 
 
 class BlockMarks:
-    """Addresses of blocks to look at: those that begin or end there, before they run. Sometimes another block that
-    shares a mark is looked at as well. Without marks, blocks are as fast as without the hook's check."""
+    """Addresses at which blocks are reported, before they run, if they begin or end there. The table is a filter of one
+    byte per address modulo its size, so observers must check the address. Without marks it costs a block nothing."""
 
     def __init__(self, state: BlockState, fail: Callable[[BaseException], None]) -> None:
         """`state` is the hook's."""
@@ -157,7 +160,7 @@ class BlockMarks:
         state.look = ctypes.cast(self._callback, ctypes.c_void_p).value or 0
 
     def look(self, address: int, size: int) -> None:
-        """Called before a block runs. Calls the functions that look at blocks, if the block concerns them."""
+        """Report a block to all observers, before it runs."""
         try:
             for look in self.looks:
                 look(address, size)
@@ -168,7 +171,7 @@ class BlockMarks:
         """Mark an address. Marks are counted."""
         slot = address & MARKS_SIZE - 1
         count = self._table[slot]
-        if count < _MOST_MARKS:
+        if count < _MOST_MARKS:  # a full byte is never lowered again: how many addresses it stands for is not known
             self._table[slot] = count + 1
         self._count += 1
         self._state.marked = 1
@@ -189,25 +192,25 @@ class BlockMarks:
 
     @property
     def looks_at_next(self) -> bool:
-        """Whether the next block is looked at in any case. It is only true while there is a mark."""
+        """Whether the next block is reported in any case. It is only true while there is a mark."""
         return self._state.looks_at_next != 0
 
     def look_at_next(self, *, is_wanted: bool) -> None:
-        """Look at the next block in any case, or do not. It is only possible while there is a mark."""
+        """Report the next block in any case, or do not. It is only possible while there is a mark."""
         self._state.looks_at_next = is_wanted
 
     def look_soon(self) -> None:
-        """Have the next block looked at whether it is marked or not; from any thread."""
+        """Have the next block reported whether it is marked or not; from any thread."""
         self.look_at_next(is_wanted=True)
         self._state.marked = 1
 
     def rest(self) -> None:
-        """That was it: only marked blocks are looked at again."""
+        """Undo `look_soon`: only marked blocks are reported again."""
         self.look_at_next(is_wanted=False)
         self._state.marked = int(self._count > 0)
 
     def concern(self, address: int, size: int) -> bool:
-        """Whether a block is looked at, by the rule of the machine code."""
+        """Whether a block is reported, by the rule of the machine code."""
         if not self._state.marked:
             return False
         return self.has(address) or self.has(address + size) or self.looks_at_next
@@ -234,7 +237,7 @@ class InstructionCounter(_NativeHook[BudgetState]):
         return ctypes.addressof(self._state) + offset(BudgetState, "budget")
 
     def take_back(self) -> None:
-        """Do not count the last breakpoint: the instruction that it replaces runs, and is counted, in a trampoline."""
+        """Uncount the last breakpoint: the instruction that it replaces runs, and is counted, in a trampoline."""
         self._state.budget += 1
 
     @property

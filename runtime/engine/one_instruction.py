@@ -1,9 +1,9 @@
 """A run of one instruction, whatever code was translated before.
 
 A machine that counts instructions grants one. Otherwise all code is translated again with a hook that counts, for this
-run only. Unicorn's own count of instructions is not used: it ends runs only in code that is translated after it was
-asked for, and removes its hook at the start of the next run, where it looks for the code that had it with the
-translations of that moment. A fault there is reported as that run's.
+run only. Unicorn's own count (uc_emu_start's last argument) is not used: it ends runs only in code that is translated
+after it was asked for, and removes its hook at the start of the next run, where it looks for the code that had it with
+the translations of that moment. A fault there is reported as that run's: Linux panicked in handle_softirqs.
 """
 
 import ctypes
@@ -43,7 +43,8 @@ class OneInstruction:
 
     def begin(self, *, is_granted: bool) -> None:
         """A run begins. If it is of one instruction, count unless that `is_granted`."""
-        if self._unhook is not None:  # not at the end of its run, whose fault must still be looked at
+        # Not at the end of the run that had the hook: to unhook translates addresses, and would lose that run's fault.
+        if self._unhook is not None:
             self._unhook()
             self._unhook = None
         if self._after is not None and not is_granted:
@@ -57,7 +58,8 @@ class OneInstruction:
         if self._after is None:
             return False
         has_stopped = self._unhook is not None and self._counter.has_stopped
-        self._counter.grant()  # code that keeps the hook, since it cannot be found, only becomes slower
+        # Without limit: code that Unicorn cannot find any more keeps the hook, and must only become slower.
+        self._counter.grant()
         after, self._after = self._after, None
         after()
         return has_stopped

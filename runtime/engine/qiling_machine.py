@@ -1,8 +1,8 @@
 """One Unicorn engine, made by Qiling: bare callbacks, registers by name, run until something happens.
 
-Only this room uses Qiling and Unicorn. The bindings' own hook and register layers take several microseconds per call,
-so everything here calls the library through ctypes, with buffers that are bound once. It reports numbers: an exception
-number, a missed translation, a port access. Their meaning is decided elsewhere.
+Only this package uses Qiling and Unicorn. The bindings' own hook and register layers take several microseconds per
+call, so everything here calls the library through ctypes, with buffers that are bound once. It reports numbers: an
+exception number, a TLB miss, a port access. Their meaning is decided elsewhere.
 """
 
 import ctypes
@@ -55,6 +55,7 @@ _PORT_OUT = ctypes.CFUNCTYPE(None, _Handle, ctypes.c_uint32, ctypes.c_int, ctype
 _CODE = ctypes.CFUNCTYPE(None, _Handle, ctypes.c_uint64, ctypes.c_uint32, _Handle)
 _INSTRUCTION = ctypes.CFUNCTYPE(ctypes.c_uint32, _Handle, _Handle)
 
+# uc_ctl's control word: the direction in bits 31:30, the number of arguments in bits 29:26, the request below them.
 _FLUSH_TLB: Final = const.UC_CTL_IO_WRITE << 30 | const.UC_CTL_TLB_FLUSH
 _FORGET_CODE: Final = const.UC_CTL_IO_WRITE << 30 | 2 << 26 | const.UC_CTL_TB_REMOVE_CACHE
 _ACCESS: Final = {
@@ -68,7 +69,7 @@ class QilingMachine:
     """The engine: one address space of physical memory, one CPU's state at a time."""
 
     def __init__(self, arch: ArchFacts, stopped: Callable[[], None] | None = None) -> None:
-        """Open an empty machine. `stopped` is called where a hook of its user stops it; None: it just stops."""
+        """Open an empty machine. `stopped` is called when a hook of the user's stops it; None: the run just ends."""
         self._facts = facts = arch.engine
         self._constants = import_module(f"unicorn.{facts.unicorn}_const")
         model = None if facts.cpu_model is None else getattr(self._constants, facts.cpu_model)
@@ -77,7 +78,7 @@ class QilingMachine:
         # Short calls keep Python's lock, since releasing it would take longer than the calls.
         self._quick = ctypes.PyDLL(uclib._name)
         self._handle = ctypes.c_void_p(self.ql.uc._uch.value)
-        self._kept: list[Any] = []  # callbacks and buffers that Unicorn points to
+        self._kept: list[Any] = []  # what Unicorn points to: it holds no reference
         self._raised: BaseException | None = None
         self._fault: tuple[int, Access] | None = None
         self._block_hook = BlockHook(self._stop_function(), self.fail)
@@ -109,6 +110,8 @@ class QilingMachine:
     def _set_up(self) -> None:
         # No exit address: address 0 is guest code like any other (U-Boot on arm64 starts there).
         self.ql.uc.ctl_exits_enabled(enable=True)
+        # Each TLB miss comes to us, with paging off as well: Unicorn's own TLB sends every store of a guest without
+        # paging down its slow path (45 to 60 ns), and cannot fetch where a kernel is linked before its tables exist.
         self.ql.uc.ctl_set_tlb_mode(const.UC_TLB_VIRTUAL)
         self._tlb_fill: TlbFill = lambda _address, _access: None
         callback = _TLB_FILL(self._on_tlb_fill)
@@ -136,7 +139,7 @@ class QilingMachine:
         self._kept.append(callback)
 
     def on_tlb_fill(self, fill: TlbFill) -> None:
-        """Call `fill` for every translation that is not in the TLB."""
+        """Call `fill` for every TLB miss."""
         self._tlb_fill = fill
 
     def keep_walks(self, context: Mapping[str, int]) -> WalkCache:
@@ -153,7 +156,7 @@ class QilingMachine:
             self.fail(error)
             found = None
         if found is None:
-            self._fault = address, access
+            self._fault = address, access  # Unicorn ends the run with an error, which `run` reports as a fault
             return False
         entry[0], entry[1] = found  # struct uc_tlb_entry {uint64_t paddr; uint32_t perms;}
         return True
@@ -164,14 +167,14 @@ class QilingMachine:
         failed: Callable[[BaseException], None],
         clock: ClockWord,
     ) -> BreakpointCounters | None:
-        """Call `handle(_, number, _)` for every exception that QEMU raises, between two instructions, but for the
-        breakpoints that are set in the returned object: those are counted, recorded or dispatched. It is Unicorn's own
-        callback, since every hit comes this way. What it raises is lost, so it must call `fail`.
+        """Call `handle(_, number, _)` for every exception that QEMU raises, between two instructions, except for the
+        breakpoints that are set in the returned object: those are counted, recorded or dispatched. Every hit comes this
+        way, so Unicorn calls `handle` with nothing in between: what it raises is lost, and it must call `fail`.
 
         Args:
             handle: the callback.
-            failed: called with what a dispatched hit raises; it puts the CPU where it goes on.
-            clock: the time of what is recorded.
+            failed: called with what a dispatched hit raises; it sets the PC at which the CPU continues.
+            clock: where records take their time from.
 
         Returns: None where nothing can be counted.
         """
@@ -191,7 +194,7 @@ class QilingMachine:
         return counters if counters.is_native else None
 
     def count_for(self, cpu: int) -> None:
-        """Hits are a CPU's from now on, by its number."""
+        """Attribute hits to this CPU from now on, by its number."""
         for use in self._counted_for:
             use(cpu)
 
@@ -234,7 +237,7 @@ class QilingMachine:
     ) -> None:
         """Call `read` at arm64's MRS and `write` at MSR of `registers`. If they return None or False, Unicorn handles
         it."""
-        zero = unicorn.arm64_const.UC_ARM64_REG_XZR
+        zero = unicorn.arm64_const.UC_ARM64_REG_XZR  # as a destination it discards the value (Arm ARM C1.2.5)
         buffer = ctypes.c_uint64()
 
         def move_from(_uc: int, register: int, fields: Any, _data: int) -> int:
@@ -270,8 +273,8 @@ class QilingMachine:
         self._hook_natively(const.UC_HOOK_INSN, *chosen.callback(), ctypes.c_int(kind))
 
     def _guarded(self, default: _Result, function: Callable[..., _Result], *arguments: object) -> _Result:
-        """A callback's result. ctypes discards what it raises, so that is kept, and the run stops so that `run` raises
-        it."""
+        """A callback's result. ctypes prints and drops what a callback raises, so it is kept, and the run ends so that
+        `run` can raise it."""
         try:
             return function(*arguments)
         except BaseException as error:
@@ -330,11 +333,12 @@ class QilingMachine:
         return translate
 
     def flush_tlb(self) -> None:
-        """Drop all translations, also those of the running CPU. This is possible inside callbacks."""
+        """Empty the TLB, the running CPU's included. This is possible inside callbacks."""
         self._library.uc_ctl(self._handle, ctypes.c_int(_FLUSH_TLB))
 
     def forget_code(self, address: int, size: int) -> None:
         """Translate the code at a virtual address again: its bytes were changed from outside."""
+        # Only stores by the guest invalidate translated code by themselves; uc_mem_write and host stores do not.
         end = ctypes.c_uint64(address + size)
         self._library.uc_ctl(self._handle, ctypes.c_int(_FORGET_CODE), ctypes.c_uint64(address), end)
 
@@ -367,7 +371,8 @@ class QilingMachine:
         return self._hook_natively(const.UC_HOOK_CODE, *hook)
 
     def _unhook(self, handle: ctypes.c_size_t) -> None:
-        """Unicorn looks for the code that has it. If the guest cannot reach that any more, this is no fault of its."""
+        """Remove a hook."""
+        # Unicorn translates the addresses of code that has the hook again. What the guest has unmapped is no fault.
         fill, self._tlb_fill = self._tlb_fill, lambda _address, _access: None
         self._check(self._library.uc_hook_del(self._handle, handle))
         self._tlb_fill = fill
@@ -388,13 +393,13 @@ class QilingMachine:
         self._block_hook.watch(read, self._register_number(register), mask, inverted)
 
     def look_at_blocks(self, look: Callable[[int, int], None]) -> BlockMarks:
-        """Call `look` with the address and size of blocks that begin or end at marked addresses, before they run. The
-        address is the PC. Guest memory and translated code do not change."""
+        """Call `look` with the address and size of each block that begins or ends at a marked address, before it runs.
+        The address is the PC. Neither guest memory nor translated code changes."""
         self._block_hook.marks.looks.append(look)
         return self._block_hook.marks
 
     def look_at(self, address: int) -> None:
-        """Call those who look at blocks for an address that the CPU has reached and where no code is."""
+        """Call what observes blocks for an address that the CPU has reached although there is no code."""
         self._block_hook.marks.look(address, 0)
 
     def stop_when_unmasked(self) -> None:
@@ -415,8 +420,9 @@ class QilingMachine:
         self._fault = None
         status = self._library.uc_emu_start(self._handle, self.pc(), 0, 0, 0)
         is_one = self.one.end()
-        # This is done at the end, because a clock may stop a short run before it has begun.
+        # Not before the run: the clock's thread may ask for a stop before it begins.
         reason = Stop.REQUESTED if is_one and status == const.UC_ERR_OK else self._stop_reason(status)
+        # The block's hook has counted it, and then the budget ended the run before its first instruction.
         if self.counter is not None and self.counter.has_stopped:
             self.block_counters.take_back(self.pc())
         self._block_hook.clear()
@@ -431,14 +437,14 @@ class QilingMachine:
             return Stop.REQUESTED if self._block_hook.has_stopped or is_spent else Stop.HALTED
         if status == const.UC_ERR_INSN_INVALID:
             return Stop.UNDEFINED
-        if self._fault is not None:
+        if self._fault is not None:  # whatever error Unicorn made of it
             return Stop.FAULT
         self.error = self._library.uc_strerror(ctypes.c_int(status)).decode()
         return Stop.FAILED
 
     def stop_at(self, addresses: Sequence[int]) -> None:
-        """End runs before instructions at these virtual addresses and no others. They are looked for when code is
-        translated: what was translated before stops where it did."""
+        """End runs before instructions at these virtual addresses and no others. Exits are compiled into code when it
+        is translated: what was translated before keeps those that it had."""
         self.ql.uc.ctl_set_exits(addresses)
 
     def stop(self) -> None:
@@ -456,7 +462,7 @@ class QilingMachine:
         self._write_pc()
 
     def _write_pc_only(self, address: int) -> None:
-        """Set the PC, and leave no copy of it in memory."""
+        """Set the PC, and leave no copy of it in memory, where `find_live_pc` would take it for the CPU's own."""
         word = ctypes.c_uint64(address)
         self._quick.uc_reg_write(self._handle, ctypes.c_int(self._pc_number), ctypes.byref(word))
         word.value = 0

@@ -9,7 +9,7 @@ from typing import Final
 
 from kinst.runtime.engine.state_words import StateWords
 
-_BUFFER_SIZE: Final = 64  # the widest register, zmm
+_BUFFER_SIZE: Final = 64  # bytes of the widest register, zmm
 
 # Registers that are not in `EngineFacts.system_registers` are named by their encoding: arm64's by the generic name
 # S<op0>_<op1>_C<n>_C<m>_<op2> (Arm ARM C5.1.2), amd64's as msr:0x<number>.
@@ -118,6 +118,8 @@ class RegisterFile:
 
     def slot(self, name: str) -> Slot:
         """How to read a register."""
+        # Unicorn has one register number for all system registers, and the buffer says which: the encoding is put in
+        # front of the value, as the caller's half of a structure.
         match self._system_registers.get(name) or _encoding(name):
             case (op0, op1, crn, crm, op2):
                 fields = (crn, crm, op0, op1, op2, 0, 0, 0)  # struct uc_arm64_cp_reg
@@ -140,7 +142,7 @@ def _read_word(read: Callable[[], int], word: ctypes.c_uint64) -> int:
 
 
 def _write_word(word: ctypes.c_uint64, write: Callable[[], int], value: int) -> None:
-    word.value = value  # which cuts it
+    word.value = value  # ctypes cuts it to 64 bits
     write()
 
 

@@ -1,5 +1,5 @@
-"""The trap frame of the running CPU, exchanged with Unicorn in single calls, so that a hit takes about a
-microsecond."""
+"""The trap frame of the running CPU, read and written by one call of Unicorn's each: one call per register would take
+microseconds a hit."""
 
 import ctypes
 from collections.abc import Callable, MutableSequence, Sequence
@@ -28,6 +28,7 @@ class RegisterFrame:
 
     def _batch(self, function: str, indexes: Sequence[int]) -> Callable[[], int]:
         count, base = len(indexes), self.address
+        # The arrays are made once: only the values change from call to call, and `partial` keeps the arrays alive.
         numbers = (ctypes.c_int * count)(*(self._register_numbers[index] for index in indexes))
         pointers = (ctypes.c_void_p * count)(*(base + 8 * index for index in indexes))
         return partial(getattr(self._library, function), self._handle, numbers, pointers, ctypes.c_int(count))

@@ -36,7 +36,7 @@ class StateWords:
 
     def set(self, name: str, value: int) -> None:
         """Change the word; the value is cut to its size."""
-        if self._save is not None:
+        if self._save is not None:  # the whole state goes back below: it must be of this moment
             self._save()
         self._word(name).value = value
         if self._restore is not None:
@@ -59,6 +59,8 @@ def first_word(landmarks: Mapping[str, int], write: Callable[[str, int], None], 
     for number, name in enumerate(landmarks):
         write(name, _CANARY + number)
     content = snapshot()
+    # Only if all landmarks agree on one beginning is the layout the one that the offsets were taken from. A word that
+    # is a few bytes off would be another field, and writing it would corrupt the guest without a sign.
     places = [content.find((_CANARY + number).to_bytes(8, "little")) for number in range(len(landmarks))]
     starts = {place - offset for place, offset in zip(places, landmarks.values(), strict=True)}
     if len(starts) != 1 or min(places) < 0:

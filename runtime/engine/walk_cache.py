@@ -1,4 +1,4 @@
-"""TLB misses that were answered before -> the same answers, by a few bytes of host machine code.
+"""TLB misses that were answered before -> the same answers, from a few bytes of host machine code.
 
 A Python callback that walks the guest's tables takes ten microseconds, and a booting Linux misses the TLB a million
 times. So an answer is kept together with all that it came from: the registers that decide how addresses are translated,
@@ -29,7 +29,7 @@ class WalkCache:
     """The answers to one engine's TLB misses. On hosts without machine code for it, nothing is kept."""
 
     def __init__(self, callback: ctypes.c_void_p, registers: RegisterFile) -> None:
-        """`callback` answers what is not kept; `registers` are the CPU's. Nothing is kept before `compare`."""
+        """`callback` answers what is not in the cache; `registers` are the CPU's. It is off before `compare`."""
         self._callback, self._live = callback, registers
         self._state = WalkState(callback.value or 0, is_off=1, high=1)
         self._words = memoryview(self._state).cast("B").cast("Q")  # the same, which Python reads faster
@@ -49,8 +49,8 @@ class WalkCache:
     def compare(self, library: ctypes.CDLL, context: Mapping[str, int], raised: str | None) -> None:
         """Begin to keep answers. `context` has the registers that they depend on, at most 8, and which bits of them.
 
-        `raised` is the first of these registers if the others can only be read while it is not 0: then it is 1
-        meanwhile.
+        `raised` is the first of these registers if the others can only be read while it is not 0: then it is set to 1
+        while they are read. (riscv64: Unicorn refuses supervisor CSRs to a CPU in U mode, and reads them as 0.)
         """
         state, registers = self._state, self._live
         numbers, buffers = (ctypes.c_int * len(context))(), (ctypes.c_void_p * len(context))()
@@ -78,7 +78,8 @@ class WalkCache:
 
     def turn(self, *, is_off: bool) -> None:
         """Keep nothing from now on, or answers again."""
-        # Misses are not noted meanwhile: the last one's registers are not theirs, nor is its row for their answers.
+        # While it is off, the host code does not note the miss: registers and row in the state are those of an earlier
+        # one, and an answer must not be kept under them.
         self._words[_IS_OFF], self._words[_ROW] = is_off, 0
 
     @property
@@ -102,11 +103,13 @@ class WalkCache:
         count = len(words) // 2 + len(self._compared)
         if not row or count > MOST_WORDS:
             return
+        # The key has no registers, only the hash that chooses the row does: two address spaces can meet there. So the
+        # registers are compared like words of the tables.
         compared = [word for address, index in self._compared for word in (address, state[index])]
         start = row - state[_TABLE]
         _HEAD.pack_into(self._table, start, state[_KEY], physical, permissions, count)
         _WORDS[count].pack_into(self._table, start + _HEAD.size, *compared, *words)
-        state[_ROW] = 0
+        state[_ROW] = 0  # it answers this miss, and not the next one that Python is asked about
         self._is_empty = False
 
     def ask(self, translate: Callable[[int], int | None], address: int) -> int | None:
@@ -122,7 +125,7 @@ class WalkCache:
         return found if answer == _NO_ANSWER else answer
 
     def forget(self) -> None:
-        """Keep nothing of what was kept."""
+        """Drop all answers."""
         if not self._is_empty:
             self._table[:] = bytes(len(self._table))
             self._is_empty = True

@@ -1,4 +1,4 @@
-"""What the probes of a site do, with how it may be delivered."""
+"""What the probes of a site do, and how hits may be delivered to it."""
 
 from collections.abc import Callable, MutableSequence, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ _CALLED: Final = Delivery(Way.DISPATCH, "a function in Python is called there")
 
 @dataclass(frozen=True, slots=True)
 class Reads:
-    """What an action looks at, besides the probe and the CPU: arguments by number, and indexes in the trap frame; the
+    """What an action reads, besides the probe and the CPU: arguments by number, and indexes in the trap frame; the
     time, and the key of the thread."""
 
     arguments: frozenset[int] = frozenset()
@@ -33,7 +33,7 @@ class Reads:
         )
 
     def registers_of(self, enabling: Enabling) -> frozenset[int]:
-        """The registers that are looked at where this is enabled."""
+        """The registers that are read where this is enabled."""
         found = set(self.registers)
         for index in self.arguments:
             registers = enabling.registers(index)
@@ -43,23 +43,22 @@ class Reads:
 
 
 NOTHING: Final = Reads()
-Count = Callable[
-    [Enabling, int, int, MutableSequence[int]], None
-]  # enabling, CPU, hits, and `Firing.regs` of each of them
+# Called with the enabling, the CPU, the number of hits, and the `Firing.regs` that all of them have.
+Count = Callable[[Enabling, int, int, MutableSequence[int]], None]
 
 
 def counted_once(count: Count) -> Replay:
-    """What a single recorded hit does that is counted."""
+    """The replay of a single record of an action that counts."""
     return lambda firing: count(firing.enabling, firing.cpu, 1, firing.frame.regs)
 
 
 class Dispatched:
-    """An action that is done when its probe is hit."""
+    """An action that runs when its probe is hit."""
 
     __slots__ = ("delivery", "run")
 
     def __init__(self, run: Callable[[Firing], None], why: str) -> None:
-        """`why` it cannot be done later."""
+        """`why` it cannot run later."""
         self.run, self.delivery = run, Delivery(Way.DISPATCH, why)
 
     def __call__(self, firing: Firing) -> None:
@@ -68,7 +67,7 @@ class Dispatched:
 
 
 class Batched:
-    """An action that need not be done when its probe is hit, as long as nobody sees it: see `kinst.runtime.hits`."""
+    """An action that may run later than the hit, as long as this cannot be observed: see `kinst.runtime.hits`."""
 
     __slots__ = ("count", "delivery", "reads", "replay", "run")
 
@@ -80,9 +79,9 @@ class Batched:
         replay: Replay,
         count: Count | None = None,
     ) -> None:
-        """`run` does what a hit does now, and first settles what was recorded before; `replay` does it later. Both look
-        at what `reads` names. `count` does for several hits in which that is the same what `run` does for each; only
-        what is replayed has none."""
+        """`run` is called at a hit that is dispatched after all, `replay` for a record of one; both read what `reads`
+        names, and an action that is replayed settles earlier records in `run`. `count` does for several hits in which
+        all that is the same what `run` does for each; only what is replayed has none."""
         assert (delivery.way in (Way.COUNT, Way.RECORD)) == (count is not None)
         self.run, self.delivery, self.reads, self.replay, self.count = run, delivery, reads, replay, count
 
@@ -92,7 +91,7 @@ class Batched:
 
 
 def counting(run: Callable[[Firing], None], count: Count, reads: Reads = NOTHING) -> Batched:
-    """An action that does nothing but count, so that the number of hits that are alike is all that it needs."""
+    """An action that only counts: the number of hits that are alike is all that it needs."""
     return Batched(run, Delivery(Way.RECORD if reads else Way.COUNT), reads, counted_once(count), count)
 
 
@@ -102,12 +101,12 @@ def delivery_of(action: Callable[[Firing], None]) -> Delivery:
 
 
 def called_at(action: Callable[[Firing], None]) -> Callable[[Firing], None]:
-    """What a site calls: of what is dispatched its own function, which saves each hit a call."""
+    """What a site calls at a hit. A dispatched action is unwrapped, which saves each hit a call."""
     return action.run if isinstance(action, Dispatched) else action
 
 
 def reads_of(action: Callable[[Firing], None]) -> Reads:
-    """What an action looks at later, which must be recorded."""
+    """What must be recorded of a hit for an action that runs later."""
     return action.reads if isinstance(action, Batched) else NOTHING
 
 

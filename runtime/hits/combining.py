@@ -1,4 +1,4 @@
-"""The clauses of one probe -> what a hit of it does, and how it may be delivered: as the dearest of them asks."""
+"""The clauses of one probe -> what a hit of it does, and its delivery: the dearest that a clause needs."""
 
 from collections.abc import Callable, MutableSequence, Sequence
 from dataclasses import dataclass
@@ -18,13 +18,13 @@ class Settle(Protocol):
     """See `kinst.runtime.hits.recorded.RecordedSites.settle`."""
 
     def __call__(self, _firing: Firing | None = None) -> None:
-        """It is the same before every firing."""
+        """The firing that comes next makes no difference."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Replays:
-    """What records of hits are for clauses that are replayed."""
+    """What clauses that are replayed need of the records of hits."""
 
     time_base: int  # added to the machine's time, it is what clauses see (ns)
     settle: Settle  # replays what was recorded
@@ -39,7 +39,7 @@ class ClauseAction:
     delivery: Delivery = DISPATCHED
     is_prompt: bool = False
     reads: Reads = NOTHING
-    count: Count | None = None  # takes the probe, the CPU and the hits; of what is counted and recorded
+    count: Count | None = None  # of what is counted or recorded
     replay: Replay | None = None  # of what is replayed
 
 
@@ -55,7 +55,7 @@ class Combining:
             begin: called before the clauses of each firing, if something is to be noted of each.
             consume: called after the clauses of a firing if one of them is prompt.
             counted: called before the clauses for several hits at once, in place of `begin` for each.
-            replays: what is replayed runs before anything is dispatched; None: nothing is replayed.
+            replays: settles records before anything is dispatched; None: nothing is replayed.
         """
         self._begin, self._consume, self._replays = begin, consume, replays
         self._counted = [] if counted is None else [counted]
@@ -79,7 +79,7 @@ class Combining:
         return all_of(runs if self._begin is None else [self._begin, *runs])
 
     def _now(self, clauses: Sequence[ClauseAction], reads: Reads = NOTHING) -> Run:
-        """What a hit does that is dispatched: first, what was recorded of hits before it is replayed."""
+        """What a dispatched hit does. Earlier hits are replayed before anything else: their output comes first."""
         runs = [clause.run for clause in clauses]
         if self._consume is not None and any(clause.is_prompt for clause in clauses):
             consume = self._consume

@@ -1,14 +1,15 @@
-"""Sites whose hits the engine handles: it counts or records them, and no clause runs for a single one, or dispatches.
+"""Sites whose hits the engine handles: it counts or records them without running a clause, or it dispatches them.
 
-A hit in Python takes about a microsecond. What is counted is added to a cell by the engine, which lets the CPU go on:
-in the trampoline, or behind an instruction that does nothing. What is recorded or replayed goes to a buffer
-(`kinst.runtime.hits.recorded`). Both are asked for before anybody looks (`fold`). A dispatched hit runs its clauses,
-and the CPU goes on in the same way; where it cannot, since the instruction is emulated in Python, Python says where. A
-batched one is dispatched there, too.
+A hit in Python takes about a microsecond. For a counted hit the engine adds to a cell and resumes the CPU: in the
+trampoline, or where an instruction leads that does nothing else. What is recorded or replayed goes to a buffer
+(`kinst.runtime.hits.recorded`). Both are collected before anything reads their results (`fold`). A dispatched hit runs
+its clauses, and the engine resumes the CPU in the same way; it cannot if Python emulates the instruction, which then
+gives the next PC. A batched hit is dispatched at such a site, too.
 
-A trampoline that ends with a breakpoint, and that of a call, serves one address here. If a copy of the code comes to it
-as well, the hits of both go to the trap path, which knows where the CPU comes from; what Python would emulate leaves it
-to the last one.
+A trampoline that ends with a breakpoint, and that of a call, serves one address here, since the engine's table has one
+address to continue at for it. If a copy of the code is hit whose site has the same trampoline, both sites are left to
+the trap path, whose FIRED state knows where the CPU came from. Sites that Python can emulate need no trampoline: the
+last one gets it.
 """
 
 from collections.abc import Callable
@@ -20,7 +21,7 @@ from kinst.runtime.trap.delivery import Way
 from kinst.runtime.trap.trap import Site
 from kinst.targets.arch.facts import ArchFacts
 
-_HIGHEST = (1 << 64) - 3  # addresses beyond are not those of a table's rows
+_HIGHEST = (1 << 64) - 3  # the two addresses above mark free and deleted rows of the engine's table
 
 
 class Counters(Protocol):
@@ -32,25 +33,27 @@ class Counters(Protocol):
         ...
 
     def set(self, address: int, following: int, cell: int, *, has_credit: bool) -> None:
-        """Count the breakpoint at `address` in `cell` (0: in none), and let the CPU go on at `following`. With
-        `has_credit` the displaced instruction will be counted as an instruction, and the breakpoint is not."""
+        """Count the breakpoint at `address` in `cell` (0: in none), and resume the CPU at `following`. With
+        `has_credit` the breakpoint is not counted as an instruction, since the displaced one will be in its
+        trampoline."""
         ...
 
     def on_full(self, call: Callable[[], None]) -> None:
-        """Call this when there is no room for another record; it takes them."""
+        """Call this when the buffer of records is full; it takes them."""
         ...
 
     def record(self, address: int, following: int, *, has_credit: bool, is_keyed: bool = False) -> None:
-        """Record the hits of the breakpoint at `address`, and let the CPU go on at `following`; see `set`. With
-        `is_keyed` the record has the key of the thread, and hits of threads that are not known are reported."""
+        """Record the hits of the breakpoint at `address`, and resume the CPU at `following`; see `set`. With
+        `is_keyed` the record has the key of the thread, and hits of unknown threads go to the trap path."""
         ...
 
     def dispatch(self, address: int, following: int, hit: Callable[[], None], *, has_credit: bool) -> None:
-        """Call `hit` at the breakpoint at `address`, and let the CPU go on at `following`; 0: where it says."""
+        """Call `hit` at the breakpoint at `address`, and resume the CPU at `following`; 0: at the PC that it leaves in
+        the frame."""
         ...
 
     def drop(self, address: int) -> None:
-        """Report a breakpoint's hits again."""
+        """Stop handling a breakpoint: its hits go to the trap path."""
         ...
 
     def cell(self) -> int:
@@ -58,7 +61,7 @@ class Counters(Protocol):
         ...
 
     def give_back(self, cells: list[int]) -> None:
-        """Let cells that no breakpoint has any more be given out again."""
+        """Free cells that no breakpoint uses any more."""
         ...
 
     def take(self) -> list[tuple[int, int, int]]:
@@ -81,18 +84,19 @@ class CountedSites:
         self._cells: dict[int, int] = {}  # by address of a site
         self._dispatched: set[int] = set()  # addresses of sites
         self._counts: dict[int, BatchedRuns] = {}  # by cell: what runs for its hits
-        self._left: list[int] = []  # cells whose breakpoints are gone
+        self._left: list[int] = []  # cells whose breakpoints are gone, with hits that nobody has taken
         self._users: dict[int, tuple[int, int]] = {}  # trampoline -> the one site that uses it, the next instruction
         self._shared: set[int] = set()  # trampolines of several sites
 
     def add(self, site: Site, at: int, fire: Callable[[], None], hit: Callable[[], None]) -> None:
         """See `kinst.runtime.trap.trap.SiteCounter`."""
-        self.remove(at)
+        self.remove(at)  # it may have been delivered in another way
+        # Whether a conditional return site fires is known only when Python has computed its instruction.
         fires_always = all(enabling.leaving is None for enabling in site.enablings)
         following = self._following(site, at) if fires_always and at <= _HIGHEST else None
         if site.delivery.is_batched and following is not None:
             self._count(site, at, following)
-        elif following:
+        elif following:  # 0, the target of a jump to address 0, would mean that Python gives the next PC: it does
             self._dispatch(at, following, fire)
         elif site.emulation is None:
             self._free(site.trampoline)
@@ -117,13 +121,15 @@ class CountedSites:
         self._counters.record(at, following, has_credit=has_credit, is_keyed=is_keyed)
 
     def _following(self, site: Site, at: int) -> int | None:
-        """Where the CPU goes on when a hit was counted; None: that takes Python."""
-        place = site.trampoline if site.emulation is None else site.aside(at)
+        """Where the CPU continues after a hit that the engine handles; None: only Python can say."""
+        place = site.trampoline if site.emulation is None else site.out_of_line(at)
         if (
             place is None
             or place not in self._trampolines()
             or (self._return_breakpoint is None and site.emulation is None)
         ):
+            # Any number of addresses can share this: it is where an instruction leads, or jumps back by itself (a
+            # copy of the code has a trampoline of its own, by `moved_trampoline`).
             return place
         user = self._users.get(place)
         if user is not None and user[0] != at:
@@ -133,12 +139,13 @@ class CountedSites:
         if place in self._shared:
             return None
         self._users[place] = at, at + site.size
+        # Where no jump reaches, the engine handles the breakpoint at the end as well: counted in no cell.
         if self._return_breakpoint is not None and not self._jump(place, at + site.size):
             self._counters.set(place + self._return_breakpoint, at + site.size, 0, has_credit=False)
         return place
 
     def _free(self, trampoline: int) -> None:
-        """Let nobody be counted that uses a trampoline: Python does."""
+        """Leave the site that uses a trampoline, and the trampoline's end, to the trap path."""
         user = self._users.pop(trampoline, None)
         if user is not None:
             self.remove(user[0])
@@ -151,7 +158,7 @@ class CountedSites:
         self._jump, self._end = jump, end
 
     def remove(self, address: int) -> None:
-        """Do not handle a site any more. A CPU in its trampoline can still leave it."""
+        """See `kinst.runtime.trap.trap.SiteCounter`. `_users` keeps the trampoline, for CPUs that are in it."""
         cell = self._cells.pop(address, None)
         if cell is not None:
             self._left.append(cell)
@@ -164,7 +171,7 @@ class CountedSites:
         return self._users.get(trampoline)
 
     def forget_threads(self) -> None:
-        """What was learned of threads does not hold any more."""
+        """Forget which threads have which stacks, since that has changed."""
         self._counters.records.threads.clear()
 
     def fold(self) -> None:
@@ -174,7 +181,7 @@ class CountedSites:
             for action, enabling in self._counts[cell]:
                 assert action.count is not None, "a cell is of what is counted"
                 action.count(enabling, cpu, hits, [])
-        for cell in self._left:
+        for cell in self._left:  # their last hits have just been taken
             del self._counts[cell]
         self._counters.give_back(self._left)
         self._left = []

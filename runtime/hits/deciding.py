@@ -1,7 +1,7 @@
 """What the probes of an image do -> how the hits of each of its sites are delivered, as columns.
 
-A site is delivered as the dearest of its probes asks, and dispatched where more must be known than a breakpoint tells:
-whether a function is left, an argument that is in memory, what a displaced instruction does at its own address.
+A site has the dearest delivery that one of its probes needs. It is dispatched if the engine cannot tell all that
+matters: whether a function is left, an argument in memory, what a displaced instruction does at its own address.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -20,15 +20,15 @@ from kinst.targets.manifest.packed import Manifest, Method, ProbeKind
 
 ArgumentRegisters = Callable[[int], Sequence[int] | None]  # see `Enabling.registers`
 _CALLS: Final = (Flow.CALL, Flow.INDIRECT_CALL)
-_COUNTABLE: Final = (ProbeKind.KINST, ProbeKind.FBT_ENTRY)  # that fire whenever control comes to their site
+_COUNTABLE: Final = (ProbeKind.KINST, ProbeKind.FBT_ENTRY)  # they fire whenever control reaches their site
 _REASONS: Final = (
     "",
     "nothing is enabled there",
-    "a provider looks at each hit there",
+    "a provider examines each hit there",
     "a static probe is there",
     "a function is left there by a jump, or may be",
     "an argument there is not in a register",
-    "what is displaced there depends on its own address",
+    "the displaced instruction there depends on its own address",
 )
 _NOTHING, _PLANTED, _STATIC, _TAIL, _ARGUMENT, _DISPLACED = range(1, len(_REASONS))
 
@@ -56,8 +56,8 @@ class ProbeActions:
         return active
 
     def arguments(self, kinds: NDArray[np.uint8]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """For probes of these kinds: whether an argument that is looked at is not in registers; and whether nothing
-        that is looked at is in one, because there are no such arguments."""
+        """For probes of these kinds: whether one reads an argument that is not in registers; and whether no register
+        is read, because the arguments do not exist and are always 0."""
         in_memory, nowhere = np.zeros(len(kinds), np.bool_), np.zeros(len(kinds), np.bool_)
         for number, reads in enumerate(self.reads):
             for kind in np.unique(kinds).tolist() if reads.arguments else ():
@@ -70,16 +70,18 @@ class ProbeActions:
 
 
 class Displaced:
-    """After which displaced instructions the engine lets the CPU go on by itself."""
+    """After which displaced instructions the engine can resume the CPU without Python."""
 
     def __init__(self, arch: ArchFacts, method: str, *, reaches: bool) -> None:
         """`reaches`: whether a jump reaches from the trampolines to the code."""
         kinds, flows = np.arange(256), np.arange(max(Flow) + 1)
-        is_aside, is_call = np.isin(kinds, [int(kind) for kind in arch.aside]), np.isin(flows, _CALLS)
-        known = np.isin(kinds, [int(kind) for kind in (*arch.onward, *arch.movable)]) | is_aside
+        is_out_of_line, is_call = np.isin(kinds, [int(kind) for kind in arch.aside]), np.isin(flows, _CALLS)
+        known = np.isin(kinds, [int(kind) for kind in (*arch.onward, *arch.movable)]) | is_out_of_line
+        # In a trampoline that ends with a breakpoint a call would link to the trampoline, not to the site. Where
+        # trampolines jump back, `moved_trampoline` pushes the return address as a constant.
         stays = (is_call & (arch.return_breakpoint is not None))[None, :]
-        if not reaches:
-            stays = stays | (is_aside[:, None] & (flows == Flow.BRANCH))
+        if not reaches:  # a branch out of line has one jump for each way that it can go
+            stays = stays | (is_out_of_line[:, None] & (flows == Flow.BRANCH))
         self._goes_on = known[:, None] & ~stays
         self._is_emulable = np.isin(kinds, [int(kind) for kind in arch.emulable]) & (method == Method.EMULATE)
 
@@ -99,24 +101,26 @@ class SiteDeliveries:
         displaced: Displaced,
         begins: Callable[[NDArray[np.bool_]], NDArray[np.bool_]] | None = None,
     ) -> None:
-        """`begins` tells for sites that only count whether they can be counted where blocks begin; None: none can."""
+        """`begins` gives for sites that only count whether they can be counted where blocks begin; None: none can."""
         record, probes = manifest.sites, manifest.probes
         self._displaced = displaced
         self._reasons = (*_REASONS, *(one.why for one in actions.deliveries))
         enablings = manifest.enablings[actions.is_active()[manifest.enablings["probe"]]]
         site, probe = enablings["site"], enablings["probe"]
         kind = probes["kind"][probe]
+        # Per enabling at first. The reasons of actions are numbered after those of sites.
         ways, whys = actions.ways()[probe], actions.of[probe].astype(np.int64) + len(_REASONS)
         whys[np.isin(probe, list(actions.planted))] = _PLANTED
         is_return = kind == ProbeKind.FBT_RETURN
         in_memory, nowhere = actions.arguments(probes["kind"])
-        ways[nowhere[probe] & (ways == Way.RECORD)] = Way.COUNT
+        ways[nowhere[probe] & (ways == Way.RECORD)] = Way.COUNT  # all records would be alike
         for against, why in (
             (kind == ProbeKind.SDT, _STATIC),
             (is_return & (record["flow"][site] != Flow.RETURN), _TAIL),
             (in_memory[probe], _ARGUMENT),
         ):
             _dispatch(ways, whys, against, why)
+        # A site with several probes is assigned several times, and the last assignment of an index counts.
         dearest_last = np.argsort(ways, kind="stable")
         self._ways = np.full(len(record), Way.DISPATCH, np.uint8)
         self._whys = np.full(len(record), _NOTHING, np.int64)
@@ -124,13 +128,14 @@ class SiteDeliveries:
         self._has_return = np.zeros(len(record), np.bool_)
         self._has_return[site[is_return]] = True
         counts = self._ways == Way.COUNT
-        counts[site[~np.isin(kind, _COUNTABLE)]] = False
+        counts[site[~np.isin(kind, _COUNTABLE)]] = False  # one such probe is enough to need the breakpoint
         self.is_at_block = np.zeros(len(record), np.bool_) if begins is None else begins(counts)
+        # What the guest writes itself is not known yet: `of` decides it.
         held = displaced.holds(record["verdict"], record["kind"], record["flow"])
         _dispatch(self._ways, self._whys, held & ~manifest.is_deferred, _DISPLACED)
 
     def of(self, row: int, written: np.void | None = None) -> Delivery:
-        """That of one site with a breakpoint. `written`: what the guest wrote there (SITE), if it did."""
+        """The delivery of one site with a breakpoint. `written`: what the guest wrote there (SITE), if it did."""
         way, why = int(self._ways[row]), int(self._whys[row])
         if written is not None and way != Way.DISPATCH:
             if self._has_return[row] and written["flow"] != Flow.RETURN:
@@ -152,6 +157,6 @@ class SiteDeliveries:
 
 
 def _dispatch(ways: NDArray[np.uint8], whys: NDArray[np.int64], against: NDArray[np.bool_], why: int) -> None:
-    """Dispatch what something stands against and is not dispatched anyway."""
+    """Dispatch the rows of `against` that are not dispatched yet: the first reason is the one that is shown."""
     new = against & (ways != Way.DISPATCH)
     ways[new], whys[new] = Way.DISPATCH, why

@@ -1,7 +1,8 @@
-"""Rows of numbers, many of them alike -> where the first of each is, and how often it is there.
+"""Rows of numbers, many of them equal -> where the first of each is, and how often it occurs.
 
-Rows get a slot by a number that is mixed of all that they have. Those like the first one in their slot are done; the
-others, which are few unless there are tens of thousands of different ones, get other slots. Sorting takes longer.
+Each row is hashed to a slot. Rows that equal the first one of their slot are done; the others, few unless there are
+tens of thousands of distinct rows, are put into slots by other bits of the hash. Sorting takes longer: it is left to
+those that collide three times.
 """
 
 from typing import Final
@@ -9,23 +10,23 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-_FACTOR: Final = np.uint64(0x9E3779B97F4A7C15)
+_FACTOR: Final = np.uint64(0x9E3779B97F4A7C15)  # 2^64 divided by the golden ratio: Knuth, volume 3, 6.4
 _BITS: Final = 16  # of a slot
-_SHIFTS: Final = tuple(np.uint64(shift) for shift in (48, 32, 16))  # the lowest bits are mixed least
+_SHIFTS: Final = tuple(np.uint64(shift) for shift in (48, 32, 16))  # low bits of a product depend on low bits only
 
 
 def distinct(columns: NDArray[np.uint64]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Where the first of each distinct row is, ascending, and how often it is there.
+    """Where the first of each distinct row is, ascending, and how often it occurs.
 
     Args:
-        columns: (columns, rows) the rows, standing upright: that each column is in one piece makes it fast.
+        columns: (columns, rows) the rows, transposed: that each column is contiguous makes it fast.
     """
     count = columns.shape[1]
     hits, left, mixed = np.zeros(count, np.intp), np.arange(count), _mixed(columns)
     first_in = np.empty(1 << _BITS, np.intp)
     for shift in _SHIFTS:
         slots = (mixed >> shift & np.uint64((1 << _BITS) - 1)).view(np.intp)
-        first_in[slots[::-1]] = np.arange(len(slots))[::-1]  # of those that have the same slot the last is written
+        first_in[slots[::-1]] = np.arange(len(slots))[::-1]  # the last write to a slot counts: the first row
         first = first_in[slots]
         differs = np.zeros(len(slots), np.bool_)
         for column in columns:

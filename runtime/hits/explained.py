@@ -1,4 +1,4 @@
-"""How the hits of an image's sites are delivered -> what -x explain says of them."""
+"""How the hits of an image's sites are delivered -> the lines that -x explain prints."""
 
 from typing import Final
 
@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from kinst.runtime.hits.deciding import SiteDeliveries
 from kinst.runtime.trap.delivery import Delivery, Way
 
-_BECAME: Final = {
+_DELIVERED: Final = {
     Way.BLOCK: "counted where blocks of code begin, without a breakpoint",
     Way.COUNT: "counted",
     Way.RECORD: "batched, once for all that are alike",
@@ -17,10 +17,10 @@ _BECAME: Final = {
 }
 
 
-def became(delivery: Delivery) -> str:
+def delivery_text(delivery: Delivery) -> str:
     """How hits are delivered, and if they are dispatched why."""
     why = f": {delivery.why}" if delivery.way is Way.DISPATCH and delivery.why else ""
-    return f"hits are {_BECAME[delivery.way]}{why}"
+    return f"hits are {_DELIVERED[delivery.way]}{why}"
 
 
 def explained(deliveries: SiteDeliveries, is_wanted: NDArray[np.bool_], is_deferred: NDArray[np.bool_]) -> list[str]:
@@ -32,7 +32,7 @@ def explained(deliveries: SiteDeliveries, is_wanted: NDArray[np.bool_], is_defer
         is_deferred: at which sites the guest itself writes.
     """
     every = int(np.count_nonzero(is_wanted))
-    lines = [f"at {count:,} of {every:,} sites {became(one)}" for one, count in deliveries.counted(is_wanted)]
+    lines = [f"at {count:,} of {every:,} sites {delivery_text(one)}" for one, count in deliveries.counted(is_wanted)]
     deferred = int(np.count_nonzero(is_wanted & is_deferred))
     if deferred:
         lines.append(f"of all these, {deferred:,} depend on what the guest writes there")

@@ -1,8 +1,8 @@
-"""Sites whose hits are batched: what clauses will look at is recorded, and they run later.
+"""Sites whose hits are batched: what clauses will read is recorded, and they run later.
 
 Many records are alike: a function is called with the same argument again and again. What only counts runs once for
-all those that are, with their number, and in the order in which the first of each was recorded. What is replayed runs
-for each record, in the order in which they were recorded, and before anything else happens that it might change: see
+all equal records, with their number, and in the order in which the first of each was recorded. What is replayed runs
+for each record, in the order in which they were recorded, and before anything that could observe its effect: see
 `settle`.
 """
 
@@ -21,17 +21,17 @@ from kinst.runtime.hits.thread_ranges import ThreadRanges
 from kinst.runtime.trap.trap import Enabling, Firing
 from kinst.targets.arch.facts import ArchFacts
 
-_MOST_KEPT: Final = 1 << 18  # words
+_MOST_KEPT: Final = 1 << 18  # words: bounds the memory that they take
 # Columns of a record before its registers: the address, the CPU, the time and the thread, as `host.breakpoints.Record`
 # has them.
 HEAD: Final = 4
 
 
 class Threads(Protocol):
-    """Which threads the engine knows. `kinst.runtime.engine.hit_records.ThreadKeys` implements it."""
+    """The threads that the engine can identify. `kinst.runtime.engine.hit_records.ThreadKeys` implements it."""
 
     def put(self, low: int, high: int, key: int, identity: int = 0, words: Sequence[tuple[int, int]] = ()) -> None:
-        """Know one; see `ThreadRange`. The words are at addresses of the host's memory."""
+        """Add one; see `ThreadRange`. The words are at addresses of the host's memory."""
         ...
 
     def clear(self) -> None:
@@ -58,16 +58,16 @@ class Records(Protocol):
         ...
 
     def want(self, registers: Iterable[int]) -> None:
-        """Let records have these registers as well; all records were taken."""
+        """Record these registers as well; all records were taken."""
         ...
 
     def want_time(self) -> None:
-        """Let records have the time."""
+        """Record the time as well."""
         ...
 
     @property
     def threads(self) -> Threads:
-        """The threads that the engine knows."""
+        """The threads that the engine can identify."""
         ...
 
     def identify(self, stack_pointer: int, identity: str | None) -> None:
@@ -81,12 +81,12 @@ class Records(Protocol):
 
     def take(self) -> NDArray[np.uint64]:
         """(n, `width`) what was recorded since the last time, in order: the breakpoint's address plus `bias`, the CPU,
-        the time (ns), the number of the thread's key where that is wanted, the registers' values, and what is
-        nobody's. It is there until the guest runs on."""
+        the time (ns), the number of the thread's key where that is wanted, the registers' values, and padding that
+        means nothing. It is a view of the buffer, valid until the guest resumes."""
         ...
 
     def take_words(self) -> list[int]:
-        """The same, one row behind the other: the fastest way for a few."""
+        """The same as a flat list of rows: the fastest way for a few."""
         ...
 
 
@@ -101,8 +101,8 @@ class _Site:
     has_pc: bool
 
 
-# Whether a record has the key of its thread; indexes in the trap frame, and where their values are in the record; and
-# what is called for it: the first, and the others.
+# Whether a record has the key of its thread; pairs of an index in the trap frame and the column of its value in the
+# record; what is called for it: the first enabling and replay, which most sites have only, and the others.
 _Row = tuple[bool, tuple[tuple[int, int], ...], Enabling, Replay, tuple[tuple[Enabling, Replay], ...]]
 
 
@@ -118,9 +118,9 @@ class RecordedSites:
         self._pc, self._count = arch.pc, len(arch.registers)
         self._alike: dict[int, tuple[BatchedRuns, frozenset[int]]] = {}  # by address as records have it
         self._replayed: dict[int, _Site] = {}  # by address as records have it
-        self._rows: dict[int, _Row] = {}  # what is done for a record of `_replayed`
+        self._rows: dict[int, _Row] = {}  # by the same addresses: how a record of `_replayed` is replayed
         self._columns: tuple[NDArray[np.uint64], NDArray[np.bool_]] | None = None  # see `_blank`
-        self._kept: list[int] = []  # words of records that are alike, which nobody waits for
+        self._kept: list[int] = []  # words of records of `_alike`, whose order does not matter
         self._firing = RecordedFiring([0] * self._count)
         self._keys: list[int] = []  # of threads, by the numbers that records have
         self._numbers: dict[int, int] = {}  # and the other way round
@@ -129,8 +129,8 @@ class RecordedSites:
         self._is_identified = False
 
     def know(self, ranges: ThreadRanges, host: Callable[[int], int | None]) -> None:
-        """Know threads by these. `host` gives the place in the host's memory of a 64-bit word of the guest's
-        virtual memory; None if it has none."""
+        """Identify threads by these. `host` gives the host's address of a 64-bit word of the guest's virtual memory;
+        None if it is not in RAM."""
         self._ranges, self._host = ranges, host
 
     def learn(self, firing: Firing) -> None:
@@ -140,8 +140,10 @@ class RecordedSites:
         found = self._ranges.of(firing)
         if found is None:
             return
+        # One word that cannot be compared, and the record of another thread would get this key.
         words = [(host, value) for address, value in found.words if (host := self._host(address)) is not None]
         if len(words) == len(found.words):
+            # Records have small numbers in place of keys, which may be below 0.
             number = self._numbers.setdefault(found.key, len(self._keys))
             if number == len(self._keys):
                 self._keys.append(found.key)
@@ -155,6 +157,7 @@ class RecordedSites:
         registers = looked_at - {self._pc}
         if not registers <= set(self._records.registers):
             self.want(lambda: self._records.want(registers))
+        # `want` comes before the site is known: it runs the clauses of records, which have no such site.
         recorded_at = at + self._records.bias
         if is_replayed:
             runs = tuple((enabling, action.replay) for action, enabling in batched)
@@ -171,8 +174,8 @@ class RecordedSites:
             self._alike[recorded_at], self._columns = (batched, registers), None
 
     def want(self, change: Callable[[], None]) -> None:
-        """Change what records have."""
-        self.fold()
+        """Change the columns of records."""
+        self.fold()  # records in the buffer have the old columns
         change()
         self._columns = None
         self._rows = {at: self._row(site) for at, site in self._replayed.items()}
@@ -181,7 +184,7 @@ class RecordedSites:
         wanted = self._records.registers
         columns = tuple((index, HEAD + wanted.index(index)) for index in sorted(site.registers))
         (enabling, replay), more = site.runs[0], site.runs[1:]
-        if site.has_pc:
+        if site.has_pc:  # it is not recorded: every record of the site has the same
             replay, more = partial(self._at, site.address), site.runs
         return site.is_keyed, columns, enabling, replay, more
 
@@ -189,7 +192,7 @@ class RecordedSites:
         firing.frame.regs[self._pc] = address
 
     def remove(self, at: int) -> bool:
-        """Run nothing for what is recorded at an address from now on; whether something did."""
+        """Stop recording at an address; returns whether anything was recorded there."""
         recorded_at = at + self._records.bias
         if recorded_at not in self._alike and recorded_at not in self._replayed:
             return False
@@ -206,10 +209,10 @@ class RecordedSites:
         return site is not None and site.is_keyed
 
     def fold(self) -> None:
-        """Run what hits that were recorded do."""
+        """Run the clauses of all records."""
         self.settle()
         self._count_kept()
-        rows = self._records.take()  # there are some only if nothing is batched in order
+        rows = self._records.take()  # `settle` has taken them if any site is replayed
         if len(rows):
             self._count_alike(rows)
 
@@ -220,7 +223,7 @@ class RecordedSites:
             self._count_alike(kept)
 
     def settle(self, _firing: Firing | None = None) -> None:
-        """Run what is batched in order: something happens now. What is alike waits for `fold`."""
+        """Run what is batched in order, before something that could observe it. What only counts waits for `fold`."""
         words = self._records.take_words() if self._rows else []
         if words:
             self._replay_in_order(words)
@@ -242,11 +245,12 @@ class RecordedSites:
             for index, column in columns:
                 regs[index] = words[at + column]
             replay(firing)
-            for firing.enabling, replay in more:
+            for firing.enabling, replay in more:  # assigns the attribute
                 replay(firing)
 
     def _count_alike(self, rows: NDArray[np.uint64]) -> None:
         registers, regs = self._records.registers, [0] * self._count
+        # A copy: `_blank` changes it, and the rows are the engine's buffer.
         columns = rows.T[[0, 1, *range(HEAD, HEAD + len(registers))]]
         self._blank(columns[0], columns[2:])
         first, hits = distinct(columns)
@@ -256,11 +260,11 @@ class RecordedSites:
                 regs[index] = value
             regs[self._pc] = at - bias
             for action, enabling in self._alike[at][0]:
-                assert action.count is not None, "others are replayed"
+                assert action.count is not None, "sites without are replayed"
                 action.count(enabling, cpu, number, regs)
 
     def _blank(self, addresses: NDArray[np.uint64], values: NDArray[np.uint64]) -> None:
-        """Clear the registers that nobody looks at in a record: hits that are alike would not look so."""
+        """Clear the registers that are not read at a record's site: hits would differ in what makes no difference."""
         if self._columns is None:
             known, wanted = sorted(self._alike), self._records.registers
             blank = [[index not in self._alike[at][1] for at in known] for index in wanted]

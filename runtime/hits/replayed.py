@@ -1,4 +1,4 @@
-"""What of a hit was recorded, as actions see it that run later."""
+"""The record of a hit, as actions see it that run later."""
 
 from collections.abc import Callable, MutableSequence
 from typing import NoReturn
@@ -8,11 +8,11 @@ from kinst.runtime.trap.trap_frame import TrapFrame
 
 
 def _nothing(_firing: Firing) -> None:
-    """What runs later has its own function."""
+    """Replays are called directly, never as the action of an enabling."""
 
 
 def _no_memory(*_arguments: int) -> NoReturn:
-    raise AssertionError("what is batched looks at no memory")
+    raise AssertionError("a batched action accesses no memory")
 
 
 class RecordedFiring(Firing):
@@ -21,7 +21,7 @@ class RecordedFiring(Firing):
     __slots__ = ("key", "time")
 
     def __init__(self, regs: MutableSequence[int]) -> None:
-        """`regs` will have the registers that were recorded."""
+        """`regs` will hold the registers that were recorded; others in it mean nothing."""
         frame = TrapFrame(regs, _no_memory, _no_memory, _no_memory)
         super().__init__(frame, Enabling(0, _nothing, lambda _firing, _index: 0, 0))
         self.key = 0  # of the thread

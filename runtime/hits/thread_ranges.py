@@ -1,4 +1,5 @@
-"""Where the stack pointer is, and what else holds -> the thread that runs, so that the engine can tell it by itself."""
+"""What identifies the running thread by the stack pointer and a few other words, so that the engine finds it without
+Python."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,9 +9,9 @@ from kinst.runtime.trap.trap import Firing
 
 @dataclass(frozen=True, slots=True)
 class ThreadRange:
-    """While the stack pointer is above `low` and up to `high`, both in one page if the byte below it counts, the thread
-    is the one with this key: the same that `GuestProfile.thread` gives. It holds as long as the identifying register
-    has a value, and 64-bit words of the guest's memory have theirs."""
+    """While `low` < stack pointer <= `high`, the thread is the one with this key, the same that `GuestProfile.thread`
+    gives. `low` and `high` - 1 are in one page. It holds as long as the identifying register has the value `identity`,
+    and 64-bit words of the guest's memory have theirs."""
 
     low: int
     high: int
@@ -21,7 +22,7 @@ class ThreadRange:
 
 @dataclass(frozen=True, slots=True)
 class ThreadRanges:
-    """How the engine can tell threads."""
+    """How the engine can identify threads."""
 
     of: Callable[[Firing], ThreadRange | None]  # for a firing; None: it cannot
     identity: str | None = None  # the register that identifies what runs, besides the stack pointer

@@ -1,7 +1,7 @@
-"""All that was prepared, and a command that starts QEMU -> the guest in it, traced.
+"""What was prepared, and a command that starts QEMU -> the guest in it, traced.
 
-Like `kinst.runtime.tracing.guests.building`, but the plan is made when all clauses were checked: what each record has
-follows from what they read.
+Like `kinst.runtime.tracing.guests.building`, but the plan is made when all clauses have been checked: the fields of
+records follow from what the clauses read.
 """
 
 from collections.abc import Callable
@@ -16,10 +16,10 @@ from kinst.runtime.live.command import QemuCommand, qemu_command
 from kinst.runtime.live.guest import LiveGuest, Started
 from kinst.runtime.live.hits import Hits
 from kinst.runtime.live.keeping import Keeping
-from kinst.runtime.live.loading import given
-from kinst.runtime.live.making import Made, made
+from kinst.runtime.live.loading import invocation
 from kinst.runtime.live.qemu import Qemu
 from kinst.runtime.live.ram import SharedRam
+from kinst.runtime.live.standalone_image import StandaloneImage, standalone_image
 from kinst.runtime.live.timebase import timebase_of
 from kinst.runtime.machine.configuration import ClockKind, End
 from kinst.runtime.machine.loading.loaded import Loaded
@@ -51,26 +51,26 @@ class LiveTraced:
 
     @property
     def keyboard(self) -> Keyboard:
-        """What can be typed at."""
+        """What keys are typed to."""
         return Keyboard(self.guest.typist, self.guest.serial_line)
 
     @property
     def exit_code(self) -> int:
-        """What the guest gave when it switched itself off."""
+        """The guest's exit status when it powered off."""
         return self.guest.exit_code
 
     def go(self, limits: Limits, console: Callable[[bytes], None], after_turn: Callable[[], None]) -> End:
-        """Let the guest run. Raises MachineError."""
+        """Run the guest. Raises MachineError."""
         return self.guest.go(limits, console, after_turn)
 
     def ending(self, outcome: Outcome) -> Ending:
-        """QEMU ends with the run, and does not say where its guest was."""
+        """The end of the run. QEMU ends with it, and does not say where its guest was."""
         self.guest.close()
         return bare_ending(outcome)
 
 
 class LiveBuilding:
-    """Makes a `LiveTraced` of what was prepared: a `kinst.runtime.tracing.guests.built.Build`."""
+    """Makes a `LiveTraced` from what was prepared: a `kinst.runtime.tracing.guests.built.Build`."""
 
     def __init__(self, text: str) -> None:
         """`text` is the value of --on."""
@@ -79,7 +79,7 @@ class LiveBuilding:
     def __call__(
         self, prepared: Prepared, types: ImageTypes, plug_ins: PlugIns, warn: Callable[[str], None]
     ) -> LiveTraced:
-        """QEMU is not started yet. Raises KinstError: it cannot be, or not with this image."""
+        """Check the command and the image; QEMU is not started yet. Raises KinstError: it cannot run this."""
         image, request = prepared.image, prepared.request
         command = qemu_command(self._text, prepared.facts.qemu.words, request.configuration)
         kept = _kept(prepared, warn)
@@ -93,12 +93,12 @@ class LiveBuilding:
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """The probes of an image, which clauses they admit, and what makes the image that QEMU gets: None where that is
+    """The probes of an image, which clauses they admit, and what makes the image that QEMU loads: None where that is
     the file as it is."""
 
     probes: KeptProbes
     admit: Admit
-    make: Callable[[SiteTable | None], Made | None]
+    make: Callable[[SiteTable | None], StandaloneImage | None]
 
 
 def _kept(prepared: Prepared, warn: Callable[[str], None]) -> _Kept:
@@ -108,19 +108,19 @@ def _kept(prepared: Prepared, warn: Callable[[str], None]) -> _Kept:
     if manifest.standalone is not None:
         standalone = StandaloneProbes(prepared, manifest, manifest.standalone)
 
-        def checked(sites: SiteTable | None) -> Made:
+        def checked(sites: SiteTable | None) -> StandaloneImage:
             standalone.check(sites)
-            return Made(prepared.image, manifest, "")
+            return StandaloneImage(prepared.image, manifest, "")
 
         return _Kept(standalone, standalone.admitting(warn), checked)
     if resolution is None:
-        raise UsageError(f"{prepared.path}: has breakpoints, and under QEMU nobody handles them: give the original")
+        raise UsageError(f"{prepared.path}: has breakpoints, and under QEMU nothing handles them: give the original")
     keeping = Keeping(manifest, prepared.image.facts, warn)
 
-    def wanted(sites: SiteTable | None) -> Made:
+    def wanted(sites: SiteTable | None) -> StandaloneImage:
         if sites is not None and not sites.is_counted:
             keeping.all_hits()
-        return made(prepared.opened(), resolution, keeping.request(), prepared.request.progress)
+        return standalone_image(prepared.opened(), resolution, keeping.request(), prepared.request.progress)
 
     return _Kept(KeptProbes(prepared, manifest), keeping, wanted)
 
@@ -139,7 +139,7 @@ def _started(
         warn(alone.refused)
     image = prepared.image if alone is None else alone.image
     ram = SharedRam(command.memory or _memory_of(command))
-    wanted = given(command, image, prepared.request.configuration, prepared.facts)
+    wanted = invocation(command, image, prepared.request.configuration, prepared.facts)
     with ExitStack() as files:
         descriptors = [files.enter_context(file).fileno() for file in wanted.files]
         qemu = Qemu(wanted.words, ram, files=descriptors, wants_console=not command.has_console)
@@ -157,7 +157,7 @@ def _started(
 def _hits(
     prepared: Prepared,
     probes: KeptProbes,
-    alone: Made,
+    alone: StandaloneImage,
     qemu: Qemu,
     ram: SharedRam,
     now: Callable[[], int],
@@ -176,7 +176,7 @@ def _hits(
 
 
 def _memory_of(command: QemuCommand) -> int:
-    """Bytes of RAM that a machine has if its command does not say so in a way that we read: QEMU is asked."""
+    """Bytes of RAM of a machine whose command has no -m that we can read: a QEMU is started to ask it."""
     qemu = Qemu(command.with_image("/dev/null"), None, wants_console=False)
     try:
         return int(qemu.monitor.ask("query-memory-size-summary")["base-memory"])

@@ -18,7 +18,7 @@ _PACKAGES: Final = {
     "qemu-system-aarch64": "qemu-system-arm",
     "qemu-system-riscv64": "qemu-system-misc (or qemu-system-riscv)",
 }
-# What would take the guest, its console or its clock out of our hands, and what to do instead.
+# What would take control of the guest, its memory or its clock away from us, and the reason that users get.
 _TAKEN: Final = {
     "-S": "the guest is started as soon as its probes are there",
     "-daemonize": "QEMU ends with the run",
@@ -26,22 +26,22 @@ _TAKEN: Final = {
     "-mem-path": "its memory is in a file of ours",
     "-icount": "its clock is the host's",
 }
-_SWALLOWED: Final = "-nographic"  # we say where its console goes
+_DROPPED: Final = "-nographic"  # it would redirect the console; `_added` says -display none
 _SIZE: Final = re.compile(r"(?:size=)?([0-9]+)([kKmMgG]?)")
 _UNITS: Final = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 
 
 @dataclass(frozen=True, slots=True)
 class QemuCommand:
-    """A command. `memory`: bytes of RAM, if it says so in a way that we read; None: QEMU has to be asked."""
+    """A command. `memory`: bytes of RAM by a -m that we can read; None: QEMU has to be asked."""
 
     words: tuple[str, ...]  # the program first
     memory: int | None
-    has_console: bool  # whether it says itself where the serial line goes
+    has_console: bool  # whether it has a -serial of its own
 
     @property
     def names_image(self) -> bool:
-        """Whether it says itself what loads the image."""
+        """Whether it has an option of its own that loads the image."""
         return any(IMAGE in re.split(r"[=,]", word) for word in self.words[1:])
 
     def with_image(self, path: str) -> tuple[str, ...]:
@@ -53,12 +53,12 @@ def qemu_command(text: str, own: Sequence[str], configuration: Configuration) ->
     """Read the value of --on.
 
     Args:
-        text: a command line as a shell has it, or the word qemu.
+        text: a command line in a shell's syntax, or the word qemu.
         own: the words for the machine that fits the image.
         configuration: CPUs and memory, for the word qemu.
 
     Raises:
-        UsageError: it starts no QEMU, one that is not installed, or has an option that cannot be.
+        UsageError: it starts no QEMU, or one that is not installed, or has an option that is not possible here.
     """
     try:
         words = shlex.split(text)
@@ -77,7 +77,7 @@ def qemu_command(text: str, own: Sequence[str], configuration: Configuration) ->
         package = _PACKAGES.get(words[0].rpartition("/")[2])
         hint = f": apt install {package}" if package else ": it must start a qemu-system program"
         raise UsageError(f"--on: {words[0]} is not installed{hint}")
-    kept = tuple(word for word in words if word != _SWALLOWED)
+    kept = tuple(word for word in words if word != _DROPPED)
     return QemuCommand(kept, _memory(kept), "-serial" in kept)
 
 
@@ -87,7 +87,7 @@ def _own(own: Sequence[str], configuration: Configuration) -> list[str]:
 
 
 def _memory(words: tuple[str, ...]) -> int | None:
-    """Of the last -m, if it is a plain size: megabytes without a unit."""
+    """The bytes of the last -m, if it is a plain size, in megabytes without a unit; else None."""
     given = [words[place + 1] for place, word in enumerate(words[:-1]) if word == "-m"]
     found = _SIZE.fullmatch(given[-1]) if given else None
     return None if found is None else int(found[1]) * _UNITS[found[2].lower() or "m"]

@@ -1,4 +1,4 @@
-"""QEMU's standard input and output -> what the guest prints on its serial line, and what is typed at it."""
+"""QEMU's standard input and output, connected to the guest's first serial line."""
 
 import fcntl
 import os
@@ -6,25 +6,25 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Final, Self
 
-_ROOM: Final = 1 << 20  # bytes, the most that Linux grants everybody
-_CHUNK: Final = 1 << 16  # bytes that are taken at once
-# What connects it to a serial line.
+_SIZE: Final = 1 << 20  # bytes, the most that Linux grants without privileges (pipe-max-size)
+_CHUNK: Final = 1 << 16  # bytes that are read at once
+# Connects them with a serial line.
 CONSOLE_WORDS: Final = ("-chardev", "stdio,id=kinst-console,signal=off", "-serial", "chardev:kinst-console")
 
 
 class Console:
-    """Both ends of two pipes. As a context: QEMU's ends are closed behind it, since QEMU has them then.
+    """Two pipes. As a context, it closes QEMU's ends when QEMU has inherited them.
 
-    Pipes, not a socket: some UARTs of QEMU's (`spike`'s, `sifive_u`'s) drop what is not taken at once, and a socket
-    holds some 270 writes of a byte, a pipe as many bytes as it is large.
+    Pipes, not a socket: some of QEMU's UARTs (`spike`'s, `sifive_u`'s) drop what cannot be written at once, and a
+    socket holds some 270 writes of one byte, a pipe as many bytes as its size.
     """
 
     def __init__(self) -> None:
-        """Open them."""
+        """Open the pipes."""
         self.its_input, self._typed = os.pipe2(os.O_CLOEXEC)
         self._printed, self.its_output = os.pipe2(os.O_CLOEXEC)
         with suppress(OSError):  # the user has too many large pipes: it stays at 64 KiB
-            fcntl.fcntl(self._printed, fcntl.F_SETPIPE_SZ, _ROOM)
+            fcntl.fcntl(self._printed, fcntl.F_SETPIPE_SZ, _SIZE)
         os.set_blocking(self._typed, False)
         os.set_blocking(self._printed, False)
 
@@ -38,7 +38,7 @@ class Console:
         os.close(self.its_output)
 
     def heard(self) -> bytes:
-        """What was printed since the last time."""
+        """The output since the last time."""
         found = bytearray()
         with suppress(BlockingIOError):
             while data := os.read(self._printed, _CHUNK):
@@ -46,13 +46,13 @@ class Console:
         return bytes(found)
 
     def type(self, data: bytes) -> int:
-        """Type. Returns how many bytes were taken."""
+        """Type. Returns how many bytes were accepted."""
         try:
             return os.write(self._typed, data)
         except (BlockingIOError, BrokenPipeError):
             return 0
 
     def close(self) -> None:
-        """Close our ends. What was printed is gone then."""
+        """Close our ends. Output that was not read is lost."""
         os.close(self._typed)
         os.close(self._printed)

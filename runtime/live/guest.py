@@ -19,9 +19,9 @@ from kinst.runtime.tracing.programs.until import UntilWatch
 from kinst.runtime.tracing.running import PAUSES
 from kinst.targets.errors import MachineError
 
-_EVERY: Final = 10_000_000  # ns between looks at the console, the ring and QEMU's end
+_EVERY: Final = 10_000_000  # ns between polls of the console, the ring and QEMU's end
 _TYPED: Final = 256  # bytes at a time
-_QUIET: Final = 500_000_000  # ns without output after which a guest is taken to wait for input
+_QUIET: Final = 500_000_000  # ns without output after which a guest is assumed to wait for input
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +34,10 @@ class Started:
 
 
 class LiveGuest:
-    """The guest, from when QEMU is started: implements what `kinst.runtime.tracing.running.Traced` says of it. Also a
-    `Timed`."""
+    """The guest of a QEMU; implements the guest's part of `kinst.runtime.tracing.running.Traced`, and `Timed`."""
 
     def __init__(self, machine: IdleMachine, start: Callable[[SiteTable | None], Started]) -> None:
-        """`machine` has the host's time. `start` makes the image and starts QEMU, which is paused then."""
+        """`machine` has the host's time. `start` makes the image and starts QEMU, paused."""
         self.clock, self._start = machine, start
         self.serial_line = SerialLine()
         self.typist = Typist(self, _QUIET)
@@ -78,13 +77,13 @@ class LiveGuest:
         """See `Traced`. Raises MachineError: QEMU has ended by itself, or the image is not in its memory."""
         self._console = console
         self._until.look_for(limits.until)
-        self._qemu.go_on()
+        self._qemu.resume()
         end = self.clock.run(after_turn, limits.timeout, limits.wall_timeout)
         if end in PAUSES:
             self._qemu.pause()
         self._hear()
         if self._hits is not None:
-            # Also at a pause: kinst-run goes on after none, and `close` is too late to say what is wrong.
+            # Also at a pause: kinst-run continues after none, and an error in `close` would not be reported.
             self._hits.find(is_last=True)
         return end
 
@@ -94,34 +93,34 @@ class LiveGuest:
 
     def advance(self) -> None:
         """See `Timed`. Raises MachineError."""
-        end = self._qemu.end()  # first: what it has printed and kept until then is whole
+        end = self._qemu.end()  # first: after it, nothing that was printed or recorded is missed below
         self._hear()
         self._type()
         if self._hits is not None:
-            self._hits.look()
+            self._hits.poll()
         if end is not None:
             self.finish(end)
         self._next = self.clock.now() + _EVERY
 
     def fold(self) -> None:
-        """Give counts to aggregations that somebody is about to look at."""
+        """Give counts to aggregations, which are about to be read."""
         if self._hits is not None and self._hits.is_counted:
             self._hits.find()
 
     def close(self) -> None:
-        """End QEMU. What is in its memory is found before that, however the run has ended."""
+        """End QEMU. What is left in its memory is read after that, however the run has ended."""
         started, self._started = self._started, None
         if started is None:
             return
         self._exit_code = started.qemu.close()
-        with suppress(MachineError):  # what was wrong was said
+        with suppress(MachineError):  # reported by `go` or `advance`
             if started.hits is not None:
                 started.hits.find(is_last=True)
         started.ram.close()
 
     @property
     def exit_code(self) -> int:
-        """What the guest gave when it switched itself off."""
+        """The guest's exit status when it powered off."""
         return self._exit_code
 
     def _hear(self) -> None:

@@ -1,12 +1,13 @@
-"""The memory of a guest that runs elsewhere -> what its image keeps there, as long as it is the image's."""
+"""The memory of a guest that runs elsewhere -> the counters and records of its image, as long as nothing else stores to
+them."""
 
 from collections.abc import Callable
 from typing import Final
 
 import numpy as np
 
-from kinst.runtime.live.making import Made
 from kinst.runtime.live.ram import SharedRam
+from kinst.runtime.live.standalone_image import StandaloneImage
 from kinst.runtime.readout.placement import Placement, Read
 from kinst.runtime.tracing.standalone.drawn_counters import (
     CLEARED,
@@ -21,10 +22,10 @@ from kinst.targets.elf.header import PT_LOAD
 from kinst.targets.errors import MachineError
 from kinst.targets.standalone import RING_HEAD, WORD, Action
 
-_SOONEST, _LATEST = 20_000_000, 1_000_000_000  # ns between looks for an image that is not in memory yet
+_SOONEST, _LATEST = 20_000_000, 1_000_000_000  # ns between searches for an image that is not in memory yet
 _CHECKED: Final = 1_000_000_000  # ns between comparisons of all trampolines
-_SAMPLES: Final = 32  # of those that are inside the image
-_SAMPLE: Final = 12  # bytes of each; none is shorter
+_SAMPLES: Final = 32  # of trampolines inside the image
+_SAMPLE: Final = 12  # bytes of each; no trampoline is shorter
 
 
 class Hits:
@@ -34,13 +35,13 @@ class Hits:
     def __init__(
         self,
         probes: KeptProbes,
-        alone: Made,
+        alone: StandaloneImage,
         placement: Placement,
         memory: SharedRam,
         now: Callable[[], int],
         warn: Callable[[str], None],
     ) -> None:
-        """`now` is the host's time in ns; `warn` is called once if hits are lost. The guest stands still and has not
+        """`now` is the host's time in ns; `warn` is called once if hits are lost. The guest is paused and has not
         begun."""
         standalone = alone.manifest.standalone
         assert standalone is not None, "it was made so"
@@ -52,32 +53,33 @@ class Hits:
         self._has_warned = False
         self._address = standalone.address
         self._may_clear = is_of_image(alone.image, alone.manifest, self._address)
-        # The words that begin with numbers: all counters, or one that the head of a ring does not use.
+        # The words that begin with random numbers, by which a store of the guest shows: all counters, or a word that
+        # the head of a ring does not use.
         self._drawn = self._address if self.is_counted else self._address + RING_HEAD - WORD
-        self._begun = np.zeros(len(alone.manifest.sites) if self.is_counted else 1, np.uint64)
-        # Before the guest can change anything. If it is not there yet, who loads it stores zeros.
-        if self._looked_for(is_last=False) is not None:
+        self._begun = np.zeros(len(alone.manifest.sites) if self.is_counted else 1, np.uint64)  # those numbers
+        # Before the guest can change anything. Where a boot loader loads the image later, it stores zeros there.
+        if self._search(is_last=False) is not None:
             self._begun = drawn(len(self._begun))
             memory.write(placement.physical(self._drawn), self._begun.astype("<u8").tobytes())
 
-    def look(self) -> None:
-        """Called often: records have to be read before the ring is full. Counters are folded when somebody asks for
-        them, and checked now and then: what they have counted may mean nothing by then. Raises MachineError: as `find`.
-        """
+    def poll(self) -> None:
+        """Called often: records have to be read before the ring is full. Counters are folded when they are read, but
+        checked every second, so that a run whose counters the guest has overwritten ends soon. Raises MachineError: as
+        `find`."""
         if not self.is_counted:
             self.find()
-        elif self._now() >= self._next and (read := self._read or self._looked_for(is_last=False)) is not None:
+        elif self._now() >= self._next and (read := self._read or self._search(is_last=False)) is not None:
             self._check(read)
             self._counted(read, self._address, WORD * len(self._begun))
 
     def find(self, *, is_last: bool = False) -> None:
-        """Let probes fire for what is new.
+        """Let probes fire for new records and counts.
 
         Raises:
             MachineError: this is the last time, and the image is not there; or something else has stored to its
                 trampolines or counters, and what it did and counted since means nothing.
         """
-        read = self._read or self._looked_for(is_last=is_last)
+        read = self._read or self._search(is_last=is_last)
         if read is None:
             return
         if is_last or self._now() >= self._next:
@@ -89,7 +91,7 @@ class Hits:
         self._probes.fire(self._probes.find(lambda address, size: self._counted(read, address, size), is_last=is_last))
 
     def _counted(self, read: Read, address: int, size: int) -> bytes:
-        """What is at a link address; of counters what they have counted."""
+        """The bytes at a link address; counters without the values that they began with."""
         data = read(address, size)
         if not self.is_counted or address != self._address:
             return data
@@ -98,7 +100,8 @@ class Hits:
             raise self._spoiled(f"a counter at {self._address + WORD * wrong:#x}")
         return data
 
-    def _looked_for(self, *, is_last: bool) -> Read | None:
+    def _search(self, *, is_last: bool) -> Read | None:
+        """Search the image in memory, at growing intervals. Raises MachineError: the last time it is not there."""
         if not is_last and self._now() < self._next:
             return None
         try:
@@ -122,8 +125,9 @@ class Hits:
         )
 
 
-def _trampolines(alone: Made) -> list[tuple[int, bytes]]:
-    """All of a segment of their own, but for counters and records in it; of those inside the image some."""
+def _trampolines(alone: StandaloneImage) -> list[tuple[int, bytes]]:
+    """Trampolines to compare, as address and code: all of a segment of their own, without the counters and records in
+    it; a sample of those inside the image."""
     image, manifest, standalone = alone.image, alone.manifest, alone.manifest.standalone
     assert standalone is not None, "it was made so"
     start, size = manifest.trampolines

@@ -1,4 +1,4 @@
-"""Checked clauses -> what their image has to keep of each hit, or why it cannot keep what one of them reads."""
+"""Checked clauses -> what their image has to record of each hit, or why it cannot record what one of them reads."""
 
 from collections.abc import Callable
 from typing import Final
@@ -21,17 +21,17 @@ _MOST_RECORDS: Final = 1 << 16  # of a ring, a power of two: some megabytes
 
 
 class Keeping:
-    """What is needed so far. An instance is what `Surroundings.admit` is."""
+    """What the clauses so far need. An instance is called as `Surroundings.admit`."""
 
     def __init__(self, manifest: Manifest, arch: ArchFacts, warn: Callable[[str], None]) -> None:
-        """No clause was seen. `warn` is called once with what may surprise."""
+        """No clause has been checked. `warn` is called once, if self-> is used."""
         self._manifest, self._arch, self._warn = manifest, arch, warn
         self._identifiers = manifest.identifiers
         self._fields: dict[str, None] = {}  # in order
         self._is_recorded = self._has_warned = False
 
     def __call__(self, clause: Clause, probes: NDArray[np.intp], delivery: Delivery) -> None:
-        """Note what a clause of these probes reads. Raises KinstError: no record has it."""
+        """Note what a clause of these probes reads. Raises KinstError: it cannot be recorded."""
         kinds = set(self._manifest.probes["kind"][np.isin(self._identifiers, probes)].tolist())
         if not kinds:
             return
@@ -55,12 +55,12 @@ class Keeping:
             raise KinstError(f"{clause.description}: a record has {MOST_FIELDS} words at most: read fewer")
 
     def all_hits(self) -> None:
-        """Let each hit be recorded: Python is called for it."""
+        """Record each hit: Python is called for it."""
         self._is_recorded = True
         self._fields |= {TIME: None}
 
     def request(self) -> Request:
-        """The same as a value, with the largest ring."""
+        """What the image has to keep, with the largest ring."""
         if not self._is_recorded:
             return COUNT
         return Request(Action.RECORD, tuple(self._fields), _MOST_RECORDS, None)

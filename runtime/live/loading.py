@@ -1,4 +1,4 @@
-"""An image -> the option of QEMU that loads it, and files in the form that options take."""
+"""An image -> the option of QEMU that loads it, and the files that options name."""
 
 import os
 import struct
@@ -26,20 +26,20 @@ class Loading:
     """How QEMU loads an image."""
 
     words: tuple[str, ...]  # {} is the file
-    is_flat: bool  # memory from its first byte on, as boot loaders have it; else an ELF file
+    is_flat: bool  # a raw image of memory from its first byte on; else an ELF file
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
-    """The words of a command, and the files that they name by descriptor, which may be closed when it has them."""
+class Invocation:
+    """The words of a command, and the files that they name by descriptor; they may be closed when QEMU was started."""
 
     words: tuple[str, ...]
     files: tuple[IO[bytes], ...]
 
 
-def given(command: QemuCommand, image: Image, configuration: Configuration, machine: MachineFacts) -> Given:
-    """The command with the image, and with what else the user wants in memory. Raises UsageError: it has no option for
-    that."""
+def invocation(command: QemuCommand, image: Image, configuration: Configuration, machine: MachineFacts) -> Invocation:
+    """The command with the image, and with the other files that the user wants in memory. Raises UsageError: QEMU has
+    no option for that, or its command says it itself."""
     if configuration.disks or configuration.rng_seed is not None or configuration.has_virtio_console:
         raise UsageError("--on: its command says itself which devices there are: -drive, -device")
     if configuration.kaslr_seed is not None:
@@ -60,16 +60,16 @@ def given(command: QemuCommand, image: Image, configuration: Configuration, mach
     for placed in configuration.files:
         files.append(_nameless("load", [(0, placed.content)]))
         words += ["-device", f"loader,file={_path(files[-1])},addr={placed.address:#x},force-raw=on"]
-    return Given(tuple(words), tuple(files))
+    return Invocation(tuple(words), tuple(files))
 
 
 def _path(file: IO[bytes]) -> str:
-    """How a process that has inherited the descriptor opens it."""
+    """The path by which a process that has inherited the descriptor opens it."""
     return f"/proc/self/fd/{file.fileno()}"
 
 
 def _nameless(name: str, pieces: Iterable[tuple[int, bytes | memoryview]]) -> IO[bytes]:
-    """A file without a name, which goes with the last process that has it."""
+    """A file without a name (memfd_create), which ends with the last process that has it open."""
     file = os.fdopen(os.memfd_create(f"kinst-{name}", os.MFD_CLOEXEC), "w+b")
     for offset, piece in pieces:
         file.seek(offset)
@@ -79,10 +79,11 @@ def _nameless(name: str, pieces: Iterable[tuple[int, bytes | memoryview]]) -> IO
 
 
 def loading_of(image: Image, machine: MachineFacts) -> Loading:
-    """What its protocol wants.
+    """The loading that an image's boot protocol needs.
 
-    QEMU knows Linux for arm64 and riscv64 by the header at its first byte. What is linked to where a machine's firmware
-    is takes its place. Everything else is a kernel: Multiboot's, PVH's, or an ELF file that is entered as it is.
+    QEMU recognises Linux for arm64 and riscv64 by the header at its first byte. An image that is linked to where the
+    machine's firmware is replaces that. Everything else is a kernel: by Multiboot, by PVH, or an ELF file that is
+    entered as it is.
     """
     first = min((one for one in image.segments if one.kind == PT_LOAD and one.size), key=lambda one: one.load_address)
     if text_offset(image, first) is not None:
@@ -92,7 +93,7 @@ def loading_of(image: Image, machine: MachineFacts) -> Loading:
         return Loading(_FIRMWARE, is_flat=True)
     if not qemu.firmware_size or start >= machine.ram_base + qemu.firmware_size:
         return Loading(_KERNEL, is_flat=False)
-    # -bios does not read the entry of an ELF file: the first byte of RAM is run, be it the file's own header.
+    # -bios does not use the entry of an ELF file: the first byte of RAM is executed, even if that is the ELF header.
     is_at_start = start == machine.ram_base and image.entry == first.address
     return Loading(_FIRMWARE, is_flat=True) if is_at_start else Loading(_ENTERED, is_flat=False)
 
@@ -104,7 +105,7 @@ def _flat(image: Image) -> list[tuple[int, bytes]]:
 
 
 def _without_sections(image: Image) -> list[tuple[int, bytes]]:
-    """What is loaded, and the headers. QEMU reads all symbols that it finds, for a log that nobody asks for: half a
-    second for Linux."""
+    """The segments and the headers, without section headers. QEMU would read all symbols, for its -d log: half a second
+    for Linux."""
     end = max(one.offset + one.file_size for one in image.segments if one.kind == PT_LOAD)
     return [(0, image.data[:end].tobytes()), (40, _SHOFF.pack(0)), (60, _SECTIONS.pack(0, 0))]

@@ -1,6 +1,6 @@
-"""QEMU's monitor (QMP) -> questions and answers, and what it tells by itself.
+"""QEMU's monitor (QMP): commands and answers, and the events that it reports.
 
-The only file that knows qemu.qmp, which is written for asyncio: a loop of our own runs as long as an answer takes.
+The only file that uses qemu.qmp, which is written for asyncio: a loop of our own runs until each answer is there.
 """
 
 import asyncio
@@ -16,20 +16,20 @@ from qemu.qmp.error import ProtocolError
 from kinst.targets.errors import MachineError
 
 _PATIENCE: Final = 20.0  # seconds for an answer; QEMU of a large machine may take seconds to start
-# What it notes of an end of file that we have brought about is nobody's business.
+# It would log the end of file that `close` causes.
 logging.getLogger("qemu.qmp").addHandler(logging.NullHandler())
 logging.getLogger("qemu.qmp").propagate = False
 
 
 class MonitorError(MachineError):
-    """It is gone, or has refused something."""
+    """The monitor is gone, or has refused a command."""
 
 
 class Monitor:
     """The monitor at the other end of a connected socket."""
 
     def __init__(self, connection: socket.socket) -> None:
-        """Negotiate. Raises MonitorError: there is no QMP."""
+        """Negotiate. Raises MonitorError: no QMP is spoken there."""
         self._loop = asyncio.new_event_loop()
         self._client = QMPClient("kinst")
         self._events = EventListener(("SHUTDOWN", "RESET", "GUEST_PANICKED", "STOP"))
@@ -48,13 +48,13 @@ class Monitor:
         self.close()
 
     def close(self) -> None:
-        """Let go of it."""
+        """Disconnect."""
         if self._loop.is_closed():
             return
         try:
             self._wait_for(self._client.disconnect())
         except MonitorError:
-            pass  # it went first
+            pass  # QEMU has ended already
         finally:
             self._loop.close()
 
@@ -67,9 +67,9 @@ class Monitor:
         return str(self.ask("human-monitor-command", **{"command-line": text}))
 
     def events(self) -> Iterator[tuple[str, Mapping[str, Any]]]:
-        """What it has said by itself since the last time: names and their data."""
+        """The events since the last time: names and their data."""
         try:
-            self._wait_for(asyncio.sleep(0))
+            self._wait_for(asyncio.sleep(0))  # lets the loop read what has arrived
         except MonitorError:
             return
         for event in self._events.clear():

@@ -1,4 +1,4 @@
-"""A command and a guest's memory -> a QEMU of ours, which ends when we do: its console, its monitor, its end."""
+"""A command and a guest's memory -> a running QEMU, which ends when we do: its console, its monitor, its end."""
 
 import ctypes
 import os
@@ -19,8 +19,8 @@ from kinst.targets.visible import visible
 _PATIENCE: Final = 3.0  # seconds for QEMU to end by itself
 _MOST: Final = 1 << 16  # bytes of its messages
 _PR_SET_PDEATHSIG: Final = 1  # prctl(2)
-_LIBC: Final = ctypes.CDLL(None)  # looked up before the fork: only what is safe behind it is done there
-_BROKEN: Final = ("internal-error", "io-error")  # what it stops with by itself, and cannot go on from
+_LIBC: Final = ctypes.CDLL(None)  # loaded before the fork: after it only async-signal-safe calls are allowed
+_BROKEN: Final = ("internal-error", "io-error")  # states in which it stops by itself, and cannot continue
 _ENDS: Final = {
     "guest-shutdown": End.POWER_OFF,
     "guest-reset": End.RESET,
@@ -30,26 +30,26 @@ _ENDS: Final = {
 
 
 class Qemu:
-    """One QEMU. It is paused until `go_on`."""
+    """One QEMU. It is paused until `resume`."""
 
     def __init__(self, words: Sequence[str], ram: SharedRam | None, *, files: Sequence[int] = (), wants_console: bool):
         """Start it.
 
         Args:
-            words: the command, whole but for what this adds.
-            ram: what its memory is; None: its own.
+            words: the command, complete except for what this adds.
+            ram: the file for its memory; None: it has memory of its own.
             files: descriptors that its words name.
-            wants_console: whether the first serial line comes to us.
+            wants_console: whether to connect the first serial line to us.
 
         Raises:
-            MachineError: it did not start; with its own message.
+            MachineError: it did not start; the message is QEMU's.
         """
         self._program = words[0]
         self._messages = os.memfd_create("kinst-messages", os.MFD_CLOEXEC)
         ours, its_monitor = socket.socketpair()
         self._console = Console()
         inherited = [its_monitor.fileno(), *files, *([] if ram is None else [ram.descriptor])]
-        with its_monitor, self._console:
+        with its_monitor, self._console:  # closes its ends here: with ours open as well we would never see QEMU end
             self._process = subprocess.Popen(
                 [*words, *_added(its_monitor, ram), *(CONSOLE_WORDS if wants_console else ())],
                 stdin=self._console.its_input,
@@ -57,7 +57,7 @@ class Qemu:
                 stderr=self._messages,
                 pass_fds=inherited,
                 preexec_fn=_end_with_parent,
-                process_group=0,  # Ctrl-C is for us: QEMU ends when we say so
+                process_group=0,  # Ctrl-C is for us only: we end QEMU
             )
         self._ended: End | None = None
         try:
@@ -71,30 +71,30 @@ class Qemu:
             raise MachineError(why) from None
 
     def _why(self) -> str:
-        """Why it did not start, or stopped."""
-        printed = os.pread(self._messages, _MOST, 0) or self._console.heard()  # -M help is no error of its
+        """QEMU's message about why it did not start, or stopped."""
+        printed = os.pread(self._messages, _MOST, 0) or self._console.heard()  # -M help is not printed as an error
         text = printed.decode(errors="replace").strip()
-        said = text.partition("\n")[0].removeprefix(f"{self._program}: ")
-        said = visible(said) or f"it ended with {self._process.returncode}, and said nothing"
-        return f"{Path(self._program).name}: {said}"
+        message = text.partition("\n")[0].removeprefix(f"{self._program}: ")
+        message = visible(message) or f"it ended with {self._process.returncode}, and said nothing"
+        return f"{Path(self._program).name}: {message}"
 
     # -- the guest ----------------------------------------------------------------------------------------------------
 
-    def go_on(self) -> None:
+    def resume(self) -> None:
         """Let the guest run. Raises MachineError."""
         if self._ended is None:
             self.monitor.ask("cont")
 
     def pause(self) -> None:
-        """Let it stand still. Raises MachineError."""
+        """Pause the guest. Raises MachineError."""
         if self._ended is None:
             self.monitor.ask("stop")
 
     def end(self) -> End | None:
-        """Why it has ended; None: it has not.
+        """Why the guest has ended; None: it has not.
 
         Raises:
-            MachineError: QEMU has, and the guest has nothing to do with it.
+            MachineError: QEMU has ended, and not because of the guest.
         """
         if self._ended is None:
             for event, data in self.monitor.events():
@@ -116,18 +116,18 @@ class Qemu:
     # -- the console --------------------------------------------------------------------------------------------------
 
     def heard(self) -> bytes:
-        """What the guest has printed since the last time."""
+        """The output of the guest since the last time."""
         return self._console.heard()
 
     def type(self, data: bytes) -> int:
-        """Type on its console. Returns how many bytes were taken."""
+        """Type at its console. Returns how many bytes were accepted."""
         return self._console.type(data)
 
     # -- the end ------------------------------------------------------------------------------------------------------
 
     def close(self) -> int:
-        """End it, whatever it does. What it has printed is gone then. Returns the exit code that the guest gave: it is
-        QEMU's own."""
+        """End it in any case; output that was not read is lost. Returns the exit code, which is QEMU's own: some
+        devices let the guest set it."""
         if self._process.poll() is None:
             self._quit()
         self.monitor.close()
@@ -150,17 +150,20 @@ class Qemu:
 
 
 def _added(monitor: socket.socket, ram: SharedRam | None) -> list[str]:
-    """The words that give us the guest."""
+    """The options that put us in control: paused, no reboot, and monitor and memory over our descriptors."""
+    # -no-reboot makes a reset a shutdown, and -no-shutdown keeps QEMU and its memory after one.
     words = ["-S", "-no-reboot", "-no-shutdown", "-display", "none"]
     words += ["-chardev", f"socket,id=kinst-monitor,fd={monitor.fileno()}"]
     words += ["-mon", "chardev=kinst-monitor,mode=control"]
     if ram is not None:
         file = f"/proc/self/fd/{ram.descriptor}"
+        # Without share=on the guest's stores would be in a private copy, which we do not see.
         words += ["-object", f"memory-backend-file,id={NAME},size={ram.size},mem-path={file},share=on"]
         words += ["-machine", f"memory-backend={NAME}"]
     return words
 
 
 def _end_with_parent() -> None:
-    """Between fork and exec: SIGKILL when the thread that started it ends, and with it all of us."""
+    """Called between fork and exec. QEMU gets SIGKILL when the thread that started it ends, so that it never outlives
+    us (prctl(2), PR_SET_PDEATHSIG)."""
     _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)

@@ -1,4 +1,4 @@
-"""A guest's RAM that QEMU shares with us -> memory that can be read while the guest runs, and after QEMU has gone.
+"""A guest's RAM that QEMU shares with us -> memory that can be read while the guest runs, and after QEMU has ended.
 
 `info mtree -f` of QEMU's monitor says which physical addresses the file backs, and from which offset.
 """
@@ -21,15 +21,15 @@ Range = tuple[int, int, int]  # a physical address, a size, and the offset in th
 
 
 class SharedRam:
-    """The file, which has no name and goes with the last process that has it; `kinst.runtime.readout.memory`'s `Source`
-    and `Memory`."""
+    """The file, which has no name and ends with the last process that has it open; implements `Source` and `Memory` of
+    `kinst.runtime.readout.memory`."""
 
     name = "the guest's memory"
     spaces: Sequence[Space] = (Space.PHYSICAL,)
     is_slow = False
 
     def __init__(self, size: int) -> None:
-        """Zeros. Raises MachineError: the host has no room."""
+        """`size` bytes, all zero. Raises MachineError: the host has not enough memory."""
         self.size = size
         self.descriptor = os.memfd_create("kinst-ram", os.MFD_CLOEXEC)
         try:
@@ -41,7 +41,7 @@ class SharedRam:
         self._ranges: tuple[Range, ...] = ()
 
     def place(self, tree: str) -> None:
-        """Learn from `info mtree -f` where it is. Raises MachineError: nowhere."""
+        """Find its physical addresses in the output of `info mtree -f`. Raises MachineError: it has none."""
         self._ranges = tuple(_ranges(tree))
         if not self._ranges:
             raise MachineError("QEMU has not put this machine's memory into the file that it was given")
@@ -52,7 +52,7 @@ class SharedRam:
         return min(address for address, _, _ in self._ranges)
 
     def close(self) -> None:
-        """Let go of it."""
+        """Unmap and close the file."""
         if self.descriptor >= 0:
             self._map.close()
             os.close(self.descriptor)
@@ -74,7 +74,7 @@ class SharedRam:
         raise UnreadableError(f"{self.name}: there are no {size} bytes at {space.value} address {address:#x}")
 
     def write(self, address: int, data: bytes) -> None:
-        """Store bytes at a physical address, while the guest stands still. Raises UnreadableError: see `read`."""
+        """Store bytes at a physical address, while the guest is paused. Raises UnreadableError: see `read`."""
         os.pwrite(self.descriptor, data, self._offset(Space.PHYSICAL, address, len(data)))
 
     def find(self, content: bytes) -> Iterator[int]:

@@ -1,4 +1,4 @@
-"""A QEMU that has not begun -> how often a second the clock counts that its guest's records are stamped with."""
+"""A QEMU that has not begun -> the frequency of the counter that gives its guest's records their time."""
 
 import ctypes
 import mmap
@@ -23,8 +23,8 @@ _CPU: Final = "/machine/unattached/device[0]"
 
 
 def timebase_of(monitor: Monitor, source: CounterSource) -> int:
-    """Hz of rdtsc, cntvct_el0 or rdtime; 0: an older QEMU does not say, or the machine has none. QEMU's rdtsc is the
-    host's, with TCG and with KVM."""
+    """Hz of rdtsc, cntvct_el0 or rdtime; 0: an older QEMU does not say, or there is no such counter. In QEMU rdtsc is
+    the host's, with TCG and with KVM."""
     try:
         match source:
             case CounterSource.DEVICE_TREE:
@@ -52,7 +52,7 @@ def _of_tree(monitor: Monitor) -> int:
 
 @cache
 def _of_host() -> int:
-    """Of the host's time stamp counter, measured beside its monotonic clock; 0: it has none."""
+    """Hz of the host's time stamp counter, measured against its monotonic clock; 0: it has none."""
     if platform.machine() != "x86_64":
         return 0
     code = mmap.mmap(-1, mmap.PAGESIZE, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
@@ -61,7 +61,8 @@ def _of_host() -> int:
     counter = ctypes.CFUNCTYPE(ctypes.c_uint64)(address)
 
     def now() -> tuple[int, int]:
-        """Of several readings, the one that took the least time."""
+        """Monotonic time and counter, read together: of several readings the one that took the least time, in which
+        nothing intervened."""
         pairs = []
         for _ in range(_TRIES):
             before, count, behind = time.monotonic_ns(), counter(), time.monotonic_ns()

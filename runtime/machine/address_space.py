@@ -1,4 +1,4 @@
-"""What each virtual address means at the moment: the machine's answer to a TLB miss, and the trap path's own accesses.
+"""What each virtual address refers to at the moment: the machine's answer to a TLB miss, and the trap path's accesses.
 
 In this order: a fetch from the trampolines' pages reaches them in every address space; `--call` maps link addresses to
 where the image was loaded; otherwise the guest's MMU decides (`kinst.runtime.paging`). Data accesses to the
@@ -16,7 +16,7 @@ from kinst.runtime.machine.memory import PAGE, PhysicalMemory
 from kinst.runtime.paging.walker import Access, PageFault, Permission, Registers, StorePhysical, Translation, Walker
 from kinst.targets.errors import GuestError, MachineError
 
-# Physical pages that no guest uses: copies of the trampolines, and a page where nothing answers.
+# Physical pages that no guest uses: copies of the trampolines, and a page for all addresses that nothing answers.
 TRAMPOLINE_FRAMES = 1 << 40
 OPEN_BUS = 1 << 41
 OPEN_BUS_CODE = OPEN_BUS + PAGE  # the same for fetches: the engine executes RAM only
@@ -29,7 +29,7 @@ NothingThere = Callable[[int, Access], PageFault | None]
 
 
 class Stage(Enum):
-    """How far the guest has come with its memory."""
+    """How far the guest has set up its memory."""
 
     LOADED = "loaded"  # it has not run yet
     PHYSICAL = "physical"  # it does not translate, or uses tables that its loader made
@@ -63,19 +63,19 @@ class CodeWatcher(Protocol):
 
 
 class StoreGuard(Protocol):
-    """Is told of the first store to each of some pages, unless it is by their owner's code."""
+    """Notified of the first store to each of some pages, unless it is by their owner's code."""
 
     def is_own(self, pc: int, page: int) -> bool:
         """Whether the code that stores to a physical page is the owner's. `pc`: where its block begins."""
         ...
 
     def stored(self, pc: int, address: int) -> None:
-        """Another's instruction at a PC is about to store to an address; both are virtual."""
+        """Code of another owner, at a PC, is about to store to an address; both are virtual."""
         ...
 
 
 def _forget(_physical: int, _value: int) -> None:
-    """No accessed bit is set."""
+    """Set no accessed bit: the tracer's reads must not show in the guest's tables."""
 
 
 class AddressSpace:
@@ -90,8 +90,8 @@ class AddressSpace:
         nothing_there: NothingThere,
         code_found: Callable[[int], None],
     ) -> None:
-        """`bus` has the devices. `nothing_there` says what an access meets to which no device and no memory answers;
-        `code_found` is called with a physical page before its code runs."""
+        """`bus` has the devices. `nothing_there` gives the fault, if any, of an access that no device and no memory
+        answers; `code_found` is called with a physical page before its code runs."""
         self._engine = engine
         self._memory = memory
         self._walker = walker
@@ -102,7 +102,7 @@ class AddressSpace:
         self._bus = bus
         self._overlay: dict[int, int] = {}  # virtual page -> physical page
         self._aliases: Sequence[tuple[int, int, int]] = ()
-        self._written: set[int] = set()
+        self._written: set[int] = set()  # physical pages that were granted for stores, and may have such TLB entries
         self._tracer_registers = PartlyCleared(self._registers, walker.tracer_bits)
         self._has_started = False
         self._first_tables: int | None = None
@@ -111,18 +111,18 @@ class AddressSpace:
         self._watcher: CodeWatcher | None = None
         self._watched: frozenset[int] = frozenset()
         self._guard: StoreGuard | None = None
-        self._guarded: set[int] = set()  # physical pages that nobody has stored to so far
-        self._asked_for: int | None = None  # where an exception's frame is stored, while there are such pages
-        self._is_kept_off = False  # the running instruction's store was to one of them
+        self._guarded: set[int] = set()  # physical pages that were not stored to so far
+        self._exact: int | None = None  # the address to which the trap path or a model stores, if pages are guarded
+        self._is_guarded_store = False  # the running instruction's store was to one of them
         self.device_pages: set[int] = set()
-        self.open_page = 0  # physical: the last page that was reached to which nothing answers
+        self.open_page = 0  # physical address of the last accessed page that nothing answers
         self._has_only_aliases = False
         self._on_alias: list[Callable[[int], None]] = []
         self._nothing_there, self._code_found = nothing_there, code_found
         self._on_executable: list[Callable[[int, int], None]] = []
         self.fault: PageFault | None = None
         self._blocks: dict[int, set[int]] = {}  # log2 of the size -> numbers of blocks that may be in the TLB
-        self._entries: list[int] = []  # physical addresses of what the last walk read
+        self._entries: list[int] = []  # physical addresses of the table entries that the last walk read
         engine.on_tlb_fill(self._fill)
         self._walks = engine.keep_walks(walker.context)
         self.held = HeldPages(engine, self._walks, self._registers)
@@ -142,14 +142,14 @@ class AddressSpace:
         return self._walker.tables(self._registers) is None
 
     def stage(self) -> Stage:
-        """How the running CPU's translations are to be understood."""
+        """The stage of the running CPU."""
         if not self._has_started:
             return Stage.LOADED
         tables = self._walker.tables(self._registers)
         return Stage.PHYSICAL if tables is None or tables == self._first_tables else Stage.TRANSLATED
 
     def overlay(self, address: int, code: bytes) -> None:
-        """Make trampolines reachable at a virtual address, whatever the guest maps there."""
+        """Map trampolines at a virtual address, for fetches, whatever the guest maps there."""
         size = -(-len(code) // 4096) * 4096
         frames = TRAMPOLINE_FRAMES + (len(self._overlay) << 12)
         self._memory.add_ram(frames, size)
@@ -168,39 +168,39 @@ class AddressSpace:
         self._forget()
 
     def guard(self, pages: Iterable[int], guard: StoreGuard) -> None:
-        """Tell `guard` of the next store to each of some physical pages. A page is told of once, and costs nothing
-        before and after that."""
+        """Notify `guard` of the next store to each of some physical pages. This happens once for a page, and costs
+        nothing before and after."""
         if self._guard is None:
-            self._to_write = self._telling(self._to_write)
+            self._to_write = self._noting(self._to_write)
             self._to_access = tuple(
                 self._to_write if access is Access.WRITE else self._to_access[access] for access in Access
             )
         self._guard, self._guarded = guard, set(pages)
         self._forget()
 
-    def _telling(self, to_write: Callable[[int], int | None]) -> Callable[[int], int | None]:
-        """The same function, which says what exact address it is called for."""
+    def _noting(self, to_write: Callable[[int], int | None]) -> Callable[[int], int | None]:
+        """The same function, which notes the address that it is called for: the TLB callback knows only the page."""
 
         def translate(address: int) -> int | None:
-            self._asked_for = address
+            self._exact = address
             try:
                 return to_write(address)
             finally:
-                self._asked_for = None
+                self._exact = None
 
         return translate
 
-    def has_kept_off(self) -> bool:
-        """Whether the engine's fault is only that somebody is to be told of the store, who is told now: it can be made
-        again."""
-        is_kept_off, self._is_kept_off = self._is_kept_off, False
-        if is_kept_off and self._guard is not None:
+    def took_guarded_store(self) -> bool:
+        """Whether the engine's fault was only made to notify the guard, which is done here: the store can be
+        repeated."""
+        is_guarded, self._is_guarded_store = self._is_guarded_store, False
+        if is_guarded and self._guard is not None:
             self._guard.stored(self._engine.pc(), self._engine.fault[0])
-        return is_kept_off
+        return is_guarded
 
     def alias(self, ranges: Sequence[tuple[int, int, int]], *, is_all: bool = False) -> None:
-        """Map (virtual, physical, size) ranges without the guest's help. With `is_all` there is nothing else: the guest
-        has no MMU."""
+        """Map (virtual, physical, size) ranges without the guest's help. With `is_all` nothing else is mapped: the
+        guest has no MMU."""
         self._aliases, self._has_only_aliases = ranges, is_all
         self._forget()
 
@@ -209,24 +209,24 @@ class AddressSpace:
         self._on_alias.append(reached)
 
     def on_executable(self, executable: Callable[[int, int], None]) -> None:
-        """Call `executable` with the virtual and the physical address of a page, or of a part of it, that can be
-        executed now."""
+        """Call `executable` with the virtual and the physical address of a page, or of a part of it, that has become
+        executable."""
         self._on_executable.append(executable)
 
     def ask_again(self) -> None:
-        """Call what `on_executable` was given again for what is executed from now on."""
+        """Report all pages to `on_executable` again when they are executed."""
         self._forget()
-        self._memory.code_changed()  # else code that was found goes on to other code that was
+        self._memory.code_changed()  # else translated code jumps to translated code, and no fetch misses the TLB
 
     def _forget(self) -> None:
-        """Answer every access anew: something else than the guest has changed what it means."""
+        """Drop all translations, since something other than the guest has changed them."""
         self._blocks.clear()
         self._walks.forget()
         self._engine.flush_tlb()
 
     def _fill(self, address: int, access: Access) -> tuple[int, int] | None:
         if self._is_observing:
-            self._observed = self._look(address)
+            self._observed = self._translate_unseen(address)
             return None
         if self.held.is_active and access is not Access.FETCH and self._is_held(address):
             return None
@@ -244,12 +244,13 @@ class AddressSpace:
         granted = self._grant(address, translation, access)
         if granted is not None:
             if self._on_executable and granted[1] & _EXECUTE:
-                self._tell(address, translation, access)
+                self._report_executable(address, translation, access)
             self._keep(translation.physical >> _PAGE_SHIFT, granted, registers, access)
         return granted
 
     def _grant_trampoline(self, physical: int, address: int, access: Access) -> tuple[int, int]:
-        """If the guest has memory at these addresses, its loads must find that memory, so ours is only executed."""
+        """A TLB entry of trampolines. If the guest has memory at these addresses, its loads must reach that, so ours
+        can only be executed."""
         is_shared = self._memory.find(address) is not None
         permissions = _EXECUTE if access is Access.FETCH else _READ
         answer = physical, permissions if is_shared else _READ | _EXECUTE
@@ -258,20 +259,21 @@ class AddressSpace:
         return answer
 
     def _is_held(self, address: int) -> bool:
-        """Whether an access stops. None of a displaced instruction does, which is not where it seems to be."""
+        """Whether an access stops. That of a displaced instruction does not: its PC is not the one to report."""
         if self._engine.pc() >> 12 in self._overlay or not self.held.has(address):
             return False
         self.fault = PageFault(address, Access.READ, HELD)
         return True
 
-    def _tell(self, address: int, translation: Translation, access: Access) -> None:
-        """Tell of what can be executed, but not of an alias to which only Unicorn gives the right; see `_grant`."""
+    def _report_executable(self, address: int, translation: Translation, access: Access) -> None:
+        """Report a page that can be executed, but not an alias that is executable for Unicorn only; see
+        `_grant_memory`."""
         if access is Access.FETCH or int(translation.permissions) & _EXECUTE:
             for executable in self._on_executable:
                 executable(address, translation.physical)
 
     def _keep(self, page: int, granted: tuple[int, int], registers: Registers, access: Access) -> None:
-        """Let the engine give this answer again, as long as a walk would find it, and the watcher need not know."""
+        """Let the engine repeat this answer, as long as a walk would give the same, without a call of the watcher."""
         if not self._walker.has_context(registers):
             return
         words = self._memory.origins(page, self._entries)
@@ -282,7 +284,7 @@ class AddressSpace:
         self._walks.keep(*granted, words)
 
     def _remember_block(self, address: int, shift: int) -> None:
-        """Note a block that may be in the TLB, now or later: `_walks` gives it again."""
+        """Note a large mapping that may be in the TLB, now or later, since `_walks` gives it again."""
         blocks = self._blocks.setdefault(shift, set())
         if len(blocks) >= _MOST_BLOCKS:
             self._forget()
@@ -290,13 +292,14 @@ class AddressSpace:
         blocks.add(address >> shift)
 
     def _invalidated(self, address: int) -> None:
-        """Drop a translation that the guest drops by any address in it. Unicorn itself drops only one page of it."""
+        """Drop a large mapping, which the guest may invalidate by any address in it. Unicorn drops only one page of
+        it."""
         if any(address >> shift in blocks for shift, blocks in self._blocks.items()):
             self._engine.flush_tlb()
 
     def _is_for_trampoline(self, access: Access) -> bool:
-        """Whether a read is a trampoline's own: slots of amd64 read the address that they jump to, and nothing else
-        does."""
+        """Whether an access to these addresses is meant for the trampolines: a fetch, or a read by a trampoline, as
+        those of amd64 that jump to an address in their slot."""
         if access is Access.READ:
             return self._engine.pc() >> 12 in self._overlay
         return access is Access.FETCH
@@ -324,12 +327,12 @@ class AddressSpace:
         self._memory.store(physical, 8, value)
 
     def _grant(self, address: int, translation: Translation, access: Access) -> tuple[int, int] | None:
-        """What the TLB entry gets; None: a fault."""
+        """The physical address and permissions of the TLB entry; None: a fault."""
         granted = self._grant_memory(address, translation, access)
         return self._grant_guarded(granted, access) if self._guarded and granted is not None else granted
 
     def _grant_memory(self, address: int, translation: Translation, access: Access) -> tuple[int, int] | None:
-        """The same, whoever wants to know of stores. Unicorn 2.1.4 sends stores to executable pages down a slow path
+        """The same without regard to guarded pages. Unicorn 2.1.4 sends stores to executable pages down a slow path
         that notices changed code, so a page becomes executable only when it is fetched from. An alias that was already
         granted for writing would then change code unnoticed: it is dropped from the TLB."""
         physical, permissions = translation.physical, int(translation.permissions)
@@ -340,7 +343,7 @@ class AddressSpace:
             return self._grant_device(address, physical, access)
         if page in self._memory.code_pages:
             # A kernel changes its code by an alias that is writable and not executable. For Unicorn it is executable,
-            # else only the first store would be noticed; no kernel is known to try whether a fetch by it faults.
+            # else only the first store would be noticed; no kernel is known to test that a fetch by it faults.
             return physical, permissions | (_EXECUTE if permissions & _WRITE else 0)
         if access is Access.FETCH:
             self._memory.add_code_page(page)
@@ -364,8 +367,8 @@ class AddressSpace:
         return physical, permissions & _READ
 
     def _grant_guarded(self, granted: tuple[int, int], access: Access) -> tuple[int, int] | None:
-        """A TLB entry of a guarded page, without stores up to the first. None: the instruction is to fault, which tells
-        exactly where it is and what it stores to."""
+        """A TLB entry of a guarded page, without stores up to the first. None: the instruction faults, which gives its
+        exact address and that of its store."""
         page = granted[0] >> _PAGE_SHIFT
         if page not in self._guarded or self._guard is None:
             return granted
@@ -375,10 +378,10 @@ class AddressSpace:
         pc = self._engine.pc()
         if self._guard.is_own(pc, page):
             return granted
-        if self._asked_for is not None:
-            self._guard.stored(pc, self._asked_for)
+        if self._exact is not None:
+            self._guard.stored(pc, self._exact)
             return granted
-        self._is_kept_off = True
+        self._is_guarded_store = True
         return None
 
     def _grant_device(self, address: int, physical: int, access: Access) -> tuple[int, int] | None:
@@ -411,7 +414,7 @@ class AddressSpace:
             return sum(part << 8 * at for at, part in parts)
 
     def _is_on_bus(self, physical: int) -> bool:
-        """Whether a device or nothing (`OPEN_BUS`) answers at the address, as for the guest's own instructions."""
+        """Whether a device or nothing (`OPEN_BUS`) is at the address, as for the guest's own instructions."""
         return physical >> 12 in self.device_pages or physical >= OPEN_BUS
 
     def observe(self, address: int) -> int | None:
@@ -426,17 +429,17 @@ class AddressSpace:
             found = self._observed
         return None if found is None else found & ~0xFFF | address & 0xFFF  # the TLB callback knows only the page
 
-    def _look(self, address: int) -> int | None:
+    def _translate_unseen(self, address: int) -> int | None:
         try:
             return self._translate(address, Access.READ, self._tracer_registers, _forget).physical
         except (PageFault, MachineError):  # tables may lie where there is no RAM
             return None
 
     def observe_without(self, bits: Mapping[str, int], address: int) -> int | None:
-        """As `observe`, as if some bits of registers were clear: those by which other tables are chosen."""
+        """As `observe`, but as if some bits of registers were clear: those that select other tables."""
         self._tracer_registers.clear(bits)
         try:
-            return self._look(address)
+            return self._translate_unseen(address)
         finally:
             self._tracer_registers.clear({})
 
@@ -474,7 +477,7 @@ class AddressSpace:
         return head if first == size else head + self.fetch(address + first, size - first)
 
     def is_nothing_executed(self, address: int) -> bool:
-        """Whether there is no memory at a virtual address, so that the running CPU fetches what floats on the bus."""
+        """Whether there is no memory at a virtual address, so that the running CPU fetches ones from the open bus."""
         physical = self._to_access[Access.FETCH](address)
         return physical is not None and physical & -PAGE == OPEN_BUS_CODE
 

@@ -18,7 +18,7 @@ class Bus:
         self._on_write = on_write
         self._starts: list[int] = []
         self._devices: list[Device] = []
-        self.unanswered = 0  # reads so far where there is no device
+        self.unanswered = 0  # reads so far that no device has answered
         self.asked = 0  # the address of the last of them
 
     @property
@@ -63,7 +63,8 @@ class Bus:
 class PortBus(Bus):
     """I/O ports, which are bytes as on the ISA bus: a wider access is one to that many ports.
 
-    Some devices have a register that only accesses to all of it reach: its ports, one by one, are others' or nobody's.
+    Some devices have a register that only an access of its full width reaches: each of its ports alone belongs to
+    another device or to none.
     """
 
     def __init__(self, on_write: Callable[[Device], None] | None = None) -> None:

@@ -10,8 +10,8 @@ from typing import Final, Protocol
 from kinst.runtime.engine.hit_records import ClockWord
 from kinst.runtime.engine.native_hooks import InstructionCounter
 
-LONGEST_SLEEP: Final = 100_000_000  # ns, so that Ctrl-C does not seem to have no effect
-_KEPT: Final = 1.0  # s that a thread stays which has nothing to do
+LONGEST_SLEEP: Final = 100_000_000  # ns, so that Ctrl-C takes effect soon
+_KEPT: Final = 1.0  # s after which a thread without a deadline ends
 NANOSECONDS_PER_INSTRUCTION: Final = 10  # icount: a guest CPU of 100 MIPS
 
 
@@ -20,7 +20,7 @@ class MachineClock(Protocol):
 
     @property
     def word(self) -> ClockWord:
-        """How machine code reads the time that `now` tells."""
+        """How the host code of the engine reads the time that `now` gives."""
         ...
 
     def now(self) -> int:
@@ -40,21 +40,21 @@ class MachineClock(Protocol):
         ...
 
     def wait(self, until: int, descriptors: Sequence[int]) -> None:
-        """Wait until this time, or for a shorter while: the caller checks and calls again. All CPUs are waiting.
-        `descriptors`: the wait is over when one of these files can be read."""
+        """Wait until this time, or less: the caller checks and calls again. All CPUs are waiting. `descriptors`: the
+        wait ends when one of these files can be read."""
         ...
 
     def skip(self, until: int) -> None:
-        """Let the time pass until then."""
+        """Advance to this time."""
         ...
 
     def restart(self) -> None:
-        """Between two runs, which are short from now on: the machine is switched on now."""
+        """Begin at 0, between two runs: the machine is switched on again. Runs are short from now on."""
         ...
 
     def stand_still(self, duration: int) -> None:
-        """That many nanoseconds of the host's time have passed between two turns, of which the guest is to know
-        nothing."""
+        """Take back so many nanoseconds of the host's time, which have passed between two turns, so that the guest does
+        not notice them."""
         ...
 
     def interrupt(self) -> None:
@@ -62,23 +62,23 @@ class MachineClock(Protocol):
         ...
 
     def rest(self) -> None:
-        """The machine stops, for now or for good."""
+        """Release what only a running machine needs: it stops, for now or for good."""
         ...
 
     def close(self) -> None:
-        """The machine stops for good, or for long."""
+        """Release everything: the machine stops for good, or for long."""
         ...
 
 
 class HostClock:
-    """Real time. A thread tells the engine to stop when a run's time is over."""
+    """Real time. A thread stops the engine when a run's time is over."""
 
     def __init__(self, stop: Callable[[], None]) -> None:
         self._stop = stop
         self._start = time.monotonic_ns()
         self._condition = threading.Condition()
         self._deadline: int | None = None
-        self._wakes: int | None = None  # when the thread looks at the deadline; None: when it is notified
+        self._wakes: int | None = None  # when the thread will wake and check the deadline; None: when it is notified
         self._thread: threading.Thread | None = None
         self._is_closed = self._is_kept = False
         self._word = ctypes.c_uint64(-self._start)
@@ -117,10 +117,10 @@ class HostClock:
         time.sleep(max(0, until - self.now()) / 1e9)
 
     def restart(self) -> None:
-        """Begin at 0. To start and to end a thread would take longer than a short run: it is kept for the next one, if
+        """Begin at 0. To start and end a thread would take longer than a short run: it is kept for the next one, if
         that comes soon."""
         self._is_kept = True
-        if self._thread is not None and not self._thread.is_alive():  # it is in another process, which forked
+        if self._thread is not None and not self._thread.is_alive():  # a fork has only the thread that called it
             self._thread, self._condition = None, threading.Condition()
         with self._condition:
             passed = self.now()
@@ -192,8 +192,8 @@ class InstructionClock:
         """Do nothing: the budget is used up, or the next `begin` takes the rest of it back."""
 
     def wait(self, until: int, descriptors: Sequence[int]) -> None:
-        """Set the time to `until`. If something may be typed meanwhile, this takes as long for the host as for the
-        guest, which would otherwise do nothing as fast as it can; and what is typed sets the time when it came."""
+        """Set the time to `until`. If input may arrive meanwhile, this takes as long for the host as for the guest,
+        which would otherwise idle as fast as it can; input ends it at the time at which it arrives."""
         if descriptors:
             start, left = time.monotonic_ns(), max(0, until - self.now())
             if select.select(descriptors, (), (), left / 1e9)[0]:
@@ -206,7 +206,7 @@ class InstructionClock:
         self._note()
 
     def restart(self) -> None:
-        """Begin at 0. The instructions that were executed still are, and count no more."""
+        """Begin at 0. The counter of instructions continues; those so far do not count any more."""
         self._skipped -= self.now()
         self._note()
 

@@ -1,4 +1,4 @@
-"""What a user chooses about a machine, and why it stopped; apart from the machine, which imports large libraries."""
+"""What a user chooses about a machine, and why it stopped; separate from the machine, which imports large libraries."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -22,11 +22,11 @@ class FileAt:
     name: str  # the file's, for messages
     address: int
     content: bytes | memoryview
-    entry: int | None = None  # where it starts; None: where it is
+    entry: int | None = None  # where it is entered; None: at its first byte
 
 
 def mapped(option: str, path: Path) -> memoryview:
-    """The content of an option's file, which may be large. Raises UsageError: it is no file that ends."""
+    """The content of an option's file, which may be large. Raises UsageError: it is not a regular file."""
     from kinst.targets.elf.file import map_file
 
     try:
@@ -43,13 +43,13 @@ class Configuration:
     memory: int | None = None
     clock: ClockKind = ClockKind.HOST
     command_line: str | None = None  # for kernels that take one; None: the board's default
-    initrd: bytes | memoryview | None = None  # initial file system for kernels that take one
+    initrd: bytes | memoryview | None = None  # initial file system, for kernels that take one
     kaslr_seed: int | None = None  # 64 bits, for kernels that move to a random offset; None: they do not move
     device_tree: bytes | memoryview | None = None  # flattened; None: the board's own
-    files: tuple[FileAt, ...] = ()  # what else is in memory
+    files: tuple[FileAt, ...] = ()  # further files in memory
     disks: tuple[Disk, ...] = ()
     rng_seed: int | None = None  # for a source of random numbers; None: there is none
-    has_virtio_console: bool = False  # beside the serial line
+    has_virtio_console: bool = False  # besides the serial line
 
 
 class End(Enum):

@@ -1,4 +1,4 @@
-"""What a guest prints -> its console's last line, as a terminal shows it."""
+"""A guest's output -> the last line of its console, as a terminal shows it."""
 
 import re
 from typing import Final
@@ -11,8 +11,8 @@ _ERASES: Final = (b"J", b"K")  # to the end of the screen, and of the line
 
 
 class ConsoleLine:
-    """The line in which the console's cursor is. Of the control sequences of ECMA-48 only those count with which line
-    editors take back what they have shown; colours and questions to the terminal leave no trace."""
+    """The line in which the console's cursor is. Of the control sequences of ECMA-48 only those have an effect by which
+    line editors erase what they have printed; colours and queries of the terminal have none."""
 
     def __init__(self) -> None:
         """An empty line."""
@@ -22,7 +22,7 @@ class ConsoleLine:
 
     @property
     def text(self) -> bytes:
-        """What can be read in it, without control characters."""
+        """Its visible characters."""
         return bytes(self._shown)
 
     def clear(self) -> None:
@@ -31,7 +31,7 @@ class ConsoleLine:
         self._column = 0
 
     def add(self, data: bytes) -> None:
-        """Print."""
+        """Print more output."""
         _, newline, rest = (self._unfinished + data).rpartition(b"\n")
         self._unfinished = b""
         if newline:

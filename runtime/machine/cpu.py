@@ -24,7 +24,7 @@ class Socket(Protocol):
         ...
 
     def pristine(self, address: int, content: bytes) -> bytes:
-        """The guest's own code: what armed sites replace is put back into `content`."""
+        """The guest's own code: `content` with what armed sites replace restored."""
         ...
 
     def interrupt_lines_changed(self) -> None:
@@ -94,15 +94,15 @@ class VirtualCpu:
         self.is_waiting = True
 
     def wake(self) -> None:
-        """Go on behind the instruction that waits."""
+        """Continue after the instruction that waits."""
         self.is_waiting = False
 
     def load_into(self, live: RegisterFile) -> None:
-        """The engine has this CPU's state now, but not its interrupt inputs."""
+        """Note that the engine has this CPU's state now, but not its interrupt inputs."""
         self.registers, self.have_lines_changed = live, True
 
     def leave(self, saved: RegisterFile) -> None:
-        """The engine's state was saved, and another CPU takes its place."""
+        """Note that its state was saved, since the engine gets another CPU's."""
         self.registers = saved
 
     def took_changes(self) -> bool:

@@ -1,4 +1,4 @@
-"""What a device model is, and what it is given: a clock and interrupt lines. Contracts only."""
+"""What a device model is, and what it needs: a clock and interrupt lines. Contracts only."""
 
 from collections.abc import Callable
 from typing import Protocol
@@ -33,13 +33,13 @@ class Device(Protocol):
         ...
 
     def write(self, offset: int, size: int, value: int) -> None:
-        """Carry out a `size`-byte write at `offset`; `value` has no more bytes than that."""
+        """Perform a `size`-byte write at `offset`; `value` has no more bytes than that."""
         ...
 
 
 class Timed(Protocol):
-    """A device that does something by itself at a certain time, such as raising its line. It is attached twice: as
-    that, and as a `Device`."""
+    """A device that acts by itself at certain times, such as by raising its line. It is attached twice: as a `Timed`
+    one and as a `Device`."""
 
     def deadline(self) -> int | None:
         """When it will act next, in the clock's nanoseconds; None if it has nothing to do. Asked before each turn of a

@@ -1,6 +1,6 @@
 """The file of a disk -> bytes that a guest reads and writes: in the file itself, or in a copy of what it changes.
 
-A file is locked while it is a disk: shared by any number of runs that do not write to it, or held by one that does.
+A file is locked while it is a disk: shared by runs that do not write to it, or exclusively by one that does.
 """
 
 import errno
@@ -19,21 +19,21 @@ from kinst.targets.errors import MachineError, UsageError
 
 SECTOR: Final = 512
 _PAGE: Final = 4096
-_LOOK: Final = 4096  # pages that are copied between two looks at the host's memory
+_CHECKED: Final = 4096  # pages that are copied between two checks of the host's memory
 _LEFT: Final = 256 << 20  # bytes of the host's memory that copies leave
 _MAP_NORESERVE: Final = getattr(mmap, "MAP_NORESERVE", 0x4000)  # Python names it from 3.13 on
 
 
 class DiskMode(Enum):
-    """What becomes of a guest's writes."""
+    """Where a guest's writes go."""
 
-    COPY = "copy"  # the guest reads them back, and they are forgotten at the end
-    READ_WRITE = "rw"
-    READ_ONLY = "ro"  # there are none
+    COPY = "copy"  # to a copy in memory, which is discarded at the end
+    READ_WRITE = "rw"  # to the file
+    READ_ONLY = "ro"  # nowhere: they fail
 
 
 class Disk(Protocol):
-    """Bytes of a size that does not change. What is read and written is inside, which the device checks."""
+    """Bytes of a fixed size. The device checks that accesses are inside."""
 
     @property
     def name(self) -> bytes:
@@ -51,23 +51,23 @@ class Disk(Protocol):
         ...
 
     def read(self, offset: int, buffers: Sequence[memoryview]) -> None:
-        """Fill buffers with what begins at `offset`. Raises OSError."""
+        """Fill buffers from `offset` on. Raises OSError."""
         ...
 
     def write(self, offset: int, buffers: Sequence[memoryview]) -> None:
-        """Write buffers one behind the other, from `offset` on. Raises OSError."""
+        """Write buffers one after the other, from `offset` on. Raises OSError."""
         ...
 
     def flush(self) -> None:
-        """Return when everything that was written is where it stays. Raises OSError."""
+        """Return when all that was written is on stable storage. Raises OSError."""
         ...
 
 
 def open_disk(path: Path, mode: DiskMode = DiskMode.COPY) -> Disk:
-    """A file as a disk, locked until nobody has the disk any more.
+    """A file as a disk, locked as long as the disk exists.
 
     Raises:
-        UsageError: it is no file that can be a disk.
+        UsageError: it cannot be a disk.
         MachineError: it is in use.
     """
     flags = os.O_RDWR if mode is DiskMode.READ_WRITE else os.O_RDONLY
@@ -108,8 +108,8 @@ def _lock(path: Path, descriptor: int, mode: DiskMode) -> None:
 
 
 class FileDisk:
-    """A disk whose writes go to the file, or that has none. Calls of the system and no mapping: where the host's disk
-    is full, a write fails and does not end the process."""
+    """A disk whose writes go to the file, or that is read-only. System calls and no mapping: if the host's disk is
+    full, a write fails, and no SIGBUS ends the process."""
 
     def __init__(self, name: bytes, descriptor: int, size: int, *, is_read_only: bool) -> None:
         """Takes the descriptor, and closes it in the end."""
@@ -126,7 +126,7 @@ class FileDisk:
         _check_whole(os.pwritev(self._descriptor, buffers, offset), buffers)
 
     def flush(self) -> None:
-        """Wait until the host's disk has it. Raises OSError."""
+        """Wait until it is on the host's disk. Raises OSError."""
         os.fdatasync(self._descriptor)
 
 
@@ -140,8 +140,8 @@ class CopiedDisk:
 
     is_read_only = False
 
-    def __init__(self, name: bytes, descriptor: int, size: int, room: Callable[[], int] = host_memory) -> None:
-        """Takes the descriptor, and closes it in the end. `room`: the bytes that the host has left."""
+    def __init__(self, name: bytes, descriptor: int, size: int, available: Callable[[], int] = host_memory) -> None:
+        """Takes the descriptor, and closes it in the end. `available`: gives the bytes that the host has left."""
         self.name, self.size = name, size
         self._descriptor = descriptor
         weakref.finalize(self, os.close, descriptor)
@@ -150,7 +150,7 @@ class CopiedDisk:
         self._content = memoryview(mmap.mmap(descriptor, size, flags, mmap.PROT_READ | mmap.PROT_WRITE))
         self._is_copied = bytearray(-(-size // _PAGE))
         self._copies = 0
-        self._room = room
+        self._available = available
 
     def read(self, offset: int, buffers: Sequence[memoryview]) -> None:
         """Fill buffers. Raises OSError where the file has become shorter."""
@@ -160,7 +160,7 @@ class CopiedDisk:
             offset += len(buffer)
 
     def write(self, offset: int, buffers: Sequence[memoryview]) -> None:
-        """Change the copy. Raises OSError if it would take what the host has left of its memory, and as `read`."""
+        """Change the copy. Raises OSError if the host's memory would run out, and as `read`."""
         self._check_file()
         self._copy(offset, sum(map(len, buffers)))
         for buffer in buffers:
@@ -168,15 +168,17 @@ class CopiedDisk:
             offset += len(buffer)
 
     def _check_file(self) -> None:
-        """Pages behind the end of a file are a signal that ends the process, copies of them too."""
+        """Raise OSError if the file has become shorter. Access to a mapped page past its end, even a copied one, is a
+        SIGBUS, which ends the process."""
         if os.fstat(self._descriptor).st_size < self.size:
             raise OSError(errno.EIO, os.strerror(errno.EIO))
 
     def _copy(self, offset: int, size: int) -> None:
-        """Note the pages that will be copied. A guest could fill a file of any size."""
+        """Count the pages that will be copied. Raises OSError if memory is short: a guest can fill a disk of any
+        size."""
         first, end = offset // _PAGE, -(-(offset + size) // _PAGE)
         copies = self._copies + self._is_copied.count(0, first, end)
-        if copies // _LOOK != self._copies // _LOOK and self._room() < _LEFT + size:
+        if copies // _CHECKED != self._copies // _CHECKED and self._available() < _LEFT + size:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         self._is_copied[first:end] = bytes((1,)) * (end - first)
         self._copies = copies

@@ -33,13 +33,13 @@ class Event:
 
 
 class Outcome(IntEnum):
-    """What became of an event."""
+    """The result of delivering an event."""
 
-    RESUME = 0  # go on at the CPU's PC
+    RESUME = 0  # continue at the CPU's PC
     WAIT = 1  # the CPU waits for an interrupt (hlt, wfi); PC is the instruction after
     WEDGED = 2  # nothing can be delivered (e.g. triple fault): the run ends with GuestError
-    ANSWERED = 3  # firmware that is not in memory carried out a call: go on after it
-    RESET = 4  # nothing can be delivered, and so the guest wanted it: the machine is reset
+    ANSWERED = 3  # the model was the firmware that the guest has called: continue after the call
+    RESET = 4  # nothing can be delivered, which is how guests ask for a reset: the machine is reset
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class ExceptionModel(Protocol):
         ...
 
     def turn_on(self, cpu: Cpu, instruction: int) -> bool:
-        """Execute what `EngineFacts.translation_switch` describes, but for the PC and the TLB; False leaves it to
+        """Execute what `EngineFacts.translation_switch` describes, except for the PC and the TLB; False: leave it to
         Unicorn."""
         ...
 
@@ -88,7 +88,7 @@ class ExceptionModel(Protocol):
         ...
 
     def name(self, event: Event) -> str:
-        """What the event is, in the machine's own terms, for messages."""
+        """The event in the terms of the machine's manual, for messages."""
         ...
 
     def is_undefined(self, event: Event) -> bool:
@@ -101,7 +101,7 @@ class ExceptionModel(Protocol):
 
     def lacks(self, cpu: Cpu, code: bytes, text: str) -> str | None:
         """Why an instruction that real CPUs have was undefined, as a sentence without a full stop: "the emulator lacks
-        sh1add (Zba)". None if it is undefined everywhere (ud2), or if guests probe for it (a CSR). `text` is its
+        sh1add (Zba)". None if it is undefined on all CPUs (ud2), or if guests test for it (a CSR). `text` is its
         disassembly."""
         ...
 
@@ -127,11 +127,11 @@ class ExceptionModel(Protocol):
         ...
 
     def lines_changed(self, cpu: Cpu) -> None:
-        """Called before the CPU continues after `cpu.lines` changed: put them where the guest reads them (mip)."""
+        """Called before the CPU continues after `cpu.lines` changed: write them to where the guest reads them (mip)."""
         ...
 
     def vectors(self, cpu: Cpu) -> Sequence[int]:
-        """Where the handlers of interrupts begin that Unicorn takes itself (riscv64); none if `interrupt` takes
+        """The addresses of handlers of interrupts that Unicorn delivers itself (riscv64); none if `interrupt` delivers
         them."""
         ...
 
@@ -148,9 +148,9 @@ class ExceptionModel(Protocol):
         ...
 
     def forget_registers(self) -> None:
-        """Let registers that are kept here be as at reset; those in Unicorn are the caller's affair."""
+        """Reset the registers that are kept here; the caller resets those in Unicorn."""
         ...
 
     def instruction(self, cpu: Cpu, name: str) -> bool:
-        """A hooked instruction is about to run. True: it was carried out here, and Unicorn skips it."""
+        """Called before a hooked instruction runs. True: it was executed here, and Unicorn skips it."""
         ...

@@ -1,7 +1,7 @@
 """Pages whose loads and stores stop the CPU before they happen, and instructions that are executed alone.
 
-For what the engine lacks and a machine has: watchpoints, and reads of tables that are the kernel's for a program's
-instruction. All of it concerns translations: what a TLB entry is for is decided when it is made.
+For what hardware has and the engine lacks: watchpoints, and implicit supervisor reads of tables for an instruction of a
+program. Both are done by translations: a TLB entry is decided when it is made.
 """
 
 from collections.abc import Callable, Mapping
@@ -11,7 +11,7 @@ from kinst.runtime.engine.qiling_machine import QilingMachine
 from kinst.runtime.engine.walk_cache import WalkCache
 from kinst.runtime.paging.walker import Registers
 
-HELD: Final = -1  # the code of a `PageFault` that is none: `HeldPages` stopped the access
+HELD: Final = -1  # the code of a `PageFault` that is not the guest's: `HeldPages` stopped the access
 
 
 class PartlyCleared:
@@ -32,7 +32,7 @@ class PartlyCleared:
 
 
 class HeldPages:
-    """Those of one engine. While there are none, they cost a comparison at each translation that is asked for."""
+    """The held pages of one engine. While there are none, each TLB miss costs a comparison more."""
 
     def __init__(self, engine: QilingMachine, walks: WalkCache, registers: Registers) -> None:
         """None are held."""
@@ -44,9 +44,9 @@ class HeldPages:
 
     def hold(self, refuses: Callable[[int], bool] | None) -> None:
         """Let `refuses(address)` choose pages whose loads and stores stop the CPU: a `PageFault` with the code `HELD`.
-        It is asked when they get into the TLB. None: none, as at first."""
+        It is called for each translation that the TLB gets. None: no page is held, as at first."""
         self._refuses = refuses
-        self._walks.turn(is_off=refuses is not None)  # what is kept stays right
+        self._walks.turn(is_off=refuses is not None)  # without forgetting: kept answers stay right
         self._engine.flush_tlb()
 
     def execute_unheld(self) -> None:
@@ -62,7 +62,7 @@ class HeldPages:
         self._execute_one(self._refuses)
 
     def _execute_one(self, refuses: Callable[[int], bool] | None) -> None:
-        """Have the next run execute one instruction; what it is told of translations is for it alone."""
+        """Have the next run execute one instruction; the translations that it gets are for it alone."""
 
         def after() -> None:
             self._is_implicit = None
@@ -82,6 +82,6 @@ class HeldPages:
         return self._refuses is not None and self._refuses(address)
 
     def registers_for(self, address: int) -> Registers:
-        """What a walk for the address reads."""
+        """The registers that a walk for the address reads."""
         is_implicit = self._is_implicit is not None and self._is_implicit(address)
         return self._implicit_registers if is_implicit else self._walks.registers

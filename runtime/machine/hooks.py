@@ -1,4 +1,4 @@
-"""Who is called while a machine runs: given to each run, and the same until it ends."""
+"""What is called while a machine runs: given to each run, and the same until it ends."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,18 +10,18 @@ from kinst.runtime.paging.walker import PageFault
 
 
 def _unseen(_data: bytes) -> None:
-    """Nobody reads the console."""
+    """Discard the console's output."""
 
 
 def _nothing() -> None:
-    """Nothing is to be done."""
+    """Do nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class MachineHooks:
-    """What a run is watched by."""
+    """The observers of a run."""
 
-    console: Callable[[bytes], None] = _unseen  # called with what the guest's console sends
+    console: Callable[[bytes], None] = _unseen  # called with the output of the guest's console
     after_turn: Callable[[], None] = _nothing  # between two turns of CPUs
     # Handles events and faults, given the PC, in place of the guest; None: the guest does it.
     event: Callable[[Event | PageFault, int], None] | None = None
@@ -31,24 +31,24 @@ NO_HOOKS: Final = MachineHooks()
 
 
 class Interlude(Protocol):
-    """What is done between two runs of the engine in the same turn of a CPU; see `System.attach_interlude`."""
+    """Work between two runs of the engine in the same turn of a CPU; see `System.attach_interlude`."""
 
     def begin(self) -> None:
-        """The engine is about to run. Code may be changed now."""
+        """Called before the engine runs. Code may be changed now."""
         ...
 
     def ended(self) -> bool:
-        """The engine has run: whether it stopped for this interlude, so that the turn goes on."""
+        """Called after the engine has run. Whether it stopped for this interlude, so that the turn continues."""
         ...
 
 
 class InterruptWatcher(Protocol):
-    """Is told of interrupts; see `System.attach_interrupt_watcher`."""
+    """Notified of interrupts; see `System.attach_interrupt_watcher`."""
 
     def delivered(self, pc: int, sp: int) -> None:
         """The machine has entered the handler of an interrupt of code at `pc` with stack pointer `sp`."""
         ...
 
     def may_come(self, cpu: VirtualCpu) -> None:
-        """A CPU may take an interrupt soon by itself."""
+        """Unicorn itself may soon deliver an interrupt to a CPU."""
         ...

@@ -10,14 +10,13 @@ _LIMIT: Final = Path("/sys/fs/cgroup/memory.max")  # the limit of a container
 
 
 def host_memory() -> int:
-    """The bytes that are free for use without pushing out other programs; all of the host's memory if it does not
-    say."""
+    """The bytes that can be used without swapping (MemAvailable); all of the host's memory if it does not say."""
     found = re.search(r"^MemAvailable:\s+([0-9]+) kB$", _text(_MEMORY), re.MULTILINE)
     return min(int(found[1]) << 10, total_memory()) if found else total_memory()
 
 
 def total_memory() -> int:
-    """The bytes that the host has, or that a container gets of them."""
+    """The bytes of the host's memory, or of a container's share."""
     total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     limit = _text(_LIMIT).strip()
     return min(total, int(limit)) if limit.isdecimal() else total

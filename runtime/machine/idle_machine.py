@@ -1,4 +1,4 @@
-"""A machine with no image: only time passes. For programs that need none, such as BEGIN and tick-1s clauses."""
+"""A machine without an image: only time passes. For programs that need none, such as BEGIN and tick-1s clauses."""
 
 import time
 from collections.abc import Callable

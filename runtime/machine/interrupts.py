@@ -1,9 +1,9 @@
-"""A machine -> a call for each interrupt that is taken, and one for its end, for users that keep state per interrupted
+"""A machine -> a call for each interrupt that is taken, and one for its end, for state that belongs to interrupted
 code.
 
-The machine delivers interrupts itself, so it knows when one begins. (On RISC-V Unicorn takes them; there the first
-instruction of the guest's handler shows it.) An interrupt ends when the interrupted instruction is reached again with
-the same stack pointer. Interrupts of user code are not reported: they have the kernel's empty stack to themselves.
+The machine delivers interrupts itself, so it knows when one begins. (On RISC-V Unicorn delivers them; there a block at
+the guest's vector shows it.) An interrupt ends when the interrupted instruction is reached again with the same stack
+pointer. Interrupts of user code are not reported: their handlers begin on an empty kernel stack.
 """
 
 from collections.abc import Callable
@@ -29,8 +29,8 @@ class Interrupts:
     """Watches a system from its first run on."""
 
     def __init__(self, system: System, begun: Callable[[Interrupt], None], ended: Callable[[Interrupt], None]) -> None:
-        """`begun` and `ended` are called with each interrupt. Call `drop` if it is known in another way that one is
-        over; then `ended` is not called."""
+        """`begun` and `ended` are called with each interrupt. Call `drop` for one that is found to be over in another
+        way; then `ended` is not called."""
         self._system, self._begun, self._ended = system, begun, ended
         self._live = system.engine.live
         self._sp = system.arch.registers[system.arch.stack_pointer]
@@ -58,7 +58,7 @@ class Interrupts:
         self._begun(interrupt)
 
     def may_come(self, cpu: VirtualCpu) -> None:
-        """See `InterruptWatcher`: the vectors are watched."""
+        """See `InterruptWatcher`. Watches the vectors."""
         for address in self._system.exceptions.vectors(cpu):
             if address not in self._vectors:
                 self._vectors.add(address)

@@ -28,7 +28,7 @@ class Memory(Protocol):
         ...
 
     def view(self, address: int, size: int, *, is_written: bool) -> memoryview:
-        """The bytes themselves, to be read; or, between two turns of a CPU, to be written."""
+        """The bytes themselves, for reading; or, between two turns of a CPU, for writing."""
         ...
 
     def load(self, address: int, size: int) -> int:
@@ -103,7 +103,7 @@ class Files(Protocol):
         ...
 
     def refuse(self, place: range, what: str) -> None:
-        """Raise MachineError if `what`, at these physical addresses, would lie over a file."""
+        """Raise MachineError if `what`, at these physical addresses, would overlap a file."""
         ...
 
 
@@ -112,7 +112,7 @@ class Held(Protocol):
 
     def hold(self, refuses: Callable[[int], bool] | None) -> None:
         """Let `refuses(address)` choose pages whose loads and stores stop the CPU: a `PageFault` with the code `HELD`.
-        It is asked when they get into the TLB. None: none, as at first."""
+        It is called for each translation that the TLB gets. None: no page is held, as at first."""
         ...
 
     def execute_unheld(self) -> None:
@@ -130,7 +130,7 @@ class Space(Protocol):
 
     @property
     def held(self) -> Held:
-        """What stops it."""
+        """Its held pages."""
         ...
 
 
@@ -169,7 +169,7 @@ class Machine(Protocol):
 
     @property
     def initrd(self) -> bytes | memoryview | None:
-        """What `--initrd` says: the initial file system of a kernel that is given one."""
+        """The content of `--initrd`: the initial file system, for kernels that take one."""
         ...
 
     @property
@@ -179,32 +179,32 @@ class Machine(Protocol):
 
     @property
     def device_tree(self) -> bytes | memoryview | None:
-        """What `--dtb` says: a flattened device tree in place of the board's own."""
+        """The content of `--dtb`: a flattened device tree in place of the board's own."""
         ...
 
     @property
     def files(self) -> Files:
-        """What `--load` put into memory."""
+        """The files of `--load` in memory."""
         ...
 
     @property
     def disks(self) -> Sequence[Disk]:
-        """What `--disk` says, in this order."""
+        """The disks of `--disk`, in this order."""
         ...
 
     @property
     def rng_seed(self) -> int | None:
-        """The number of `--rng-seed`, from which the guest's random numbers follow; None: it has no source of them."""
+        """The number of `--rng-seed`, which determines the guest's random numbers; None: it has no source of them."""
         ...
 
     @property
     def has_virtio_console(self) -> bool:
-        """Whether it has a console beside the serial line, as `--virtio-console` says."""
+        """Whether it has a console besides the serial line, by `--virtio-console`."""
         ...
 
     @property
     def cpus(self) -> Sequence[Cpu]:
-        """Its CPUs, as many as `--cpus` says. At first only CPU 0 is on."""
+        """Its CPUs, the number of `--cpus`. At first only CPU 0 is on."""
         ...
 
     @property
@@ -231,21 +231,21 @@ class Machine(Protocol):
         ...
 
     def notice_deadline(self, timed: Timed) -> None:
-        """Read the device's deadline again: a running CPU may have set it, in another way than by a write to the
-        device."""
+        """Read the device's deadline again: a running CPU may have set it other than by a write to the device's
+        window."""
         ...
 
     def console_output(self, data: bytes) -> None:
-        """Take bytes that the guest's console UART sends."""
+        """Pass on bytes that the guest's console UART sends."""
         ...
 
     @property
     def serial_line(self) -> SerialLine:
-        """Where what is typed on the guest's console comes from."""
+        """The source of what is typed at the guest's console."""
         ...
 
     def flush_tlb(self) -> None:
-        """Drop the translations of all CPUs, for calls of firmware that fence them."""
+        """Drop the translations of all CPUs, for firmware calls such as SBI's remote fences."""
         ...
 
     def power_off(self, code: int = 0, end: End = End.POWER_OFF) -> None:

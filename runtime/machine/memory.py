@@ -37,13 +37,13 @@ class PhysicalMemory:
     def __init__(self, engine: QilingMachine) -> None:
         self._engine = engine
         self.regions: list[Region] = []
-        # The first region is the board's RAM, which has the stacks: the trap path uses its words all the time.
+        # The first region is the board's RAM, in which the stacks are: most accesses of the trap path are to its words.
         self._base, self._size, self._words = 0, 0, memoryview(b"").cast("Q")
-        self._host = 0  # where it is in the host's memory
-        self._marks = memoryview(b"").cast("Q")  # for each of its pages, whether it is one of `code_pages`
+        self._host = 0  # its address in the host's memory
+        self._marks = memoryview(b"").cast("Q")  # for each of its pages a word: whether it is one of `code_pages`
         self._marks_host = 0
         self.code_pages: set[int] = set()  # physical page numbers that instructions were fetched from
-        self._is_code_stale = False  # code that may have been translated was changed: translate it again before running
+        self._is_code_stale = False  # code that may have been translated was changed: all is translated again
 
     def add_ram(self, address: int, size: int) -> None:
         """Map RAM; address and size must be page-aligned. A page takes no memory until it is used. Raises
@@ -54,10 +54,10 @@ class PhysicalMemory:
             if address < region.base + region.size and region.base < address + size:
                 raise MachineError(f"RAM at {address:#x}: overlaps RAM at {region.base:#x}")
         taken = sum(region.size for region in self.regions)
-        room = host_memory()
-        if taken + size > room:
+        available = host_memory()
+        if taken + size > available:
             raise MachineError(
-                f"RAM at {address:#x}: {taken + size >> 20:,} MiB, and the host has {room >> 20:,} MiB left"
+                f"RAM at {address:#x}: {taken + size >> 20:,} MiB, and the host has {available >> 20:,} MiB left"
             )
         buffer = mmap.mmap(-1, size)
         self._engine.map_memory(address, buffer)
@@ -133,9 +133,9 @@ class PhysicalMemory:
             self._marks[at] = 1
 
     def origins(self, page: int, entries: Sequence[int]) -> list[int] | None:
-        """What to look at to know that these 64-bit words of RAM still have their values, and that a page of RAM still
-        is one of `code_pages` or not: addresses of 64-bit words in the host's memory, each followed by its value. None
-        if it cannot be known."""
+        """What a translation depends on, for the engine to compare: the table entries at these addresses, and whether
+        the page is one of `code_pages`. A list of addresses of 64-bit words in the host's memory, each followed by its
+        value. None if one of them is not in the board's RAM."""
         base, size, words, host = self._base, self._size, self._words, self._host
         at = page - base // PAGE
         if not 0 <= at < len(self._marks):
@@ -149,7 +149,7 @@ class PhysicalMemory:
         return found
 
     def host_word(self, address: int) -> int | None:
-        """Where in the host's memory an aligned 64-bit word of the board's RAM is; None if it is not there."""
+        """The host's address of an aligned 64-bit word of the board's RAM; None if it is not there."""
         start = address - self._base
         return None if start & 7 or not 0 <= start < self._size else self._host + start
 

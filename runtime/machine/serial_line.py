@@ -1,7 +1,7 @@
-"""What is typed, by anybody -> bytes for the guest's UART, no faster than the guest takes them.
+"""What is typed -> bytes for the guest's UART, no faster than the guest takes them.
 
-The wire has flow control: what the guest does not read waits here, and what a UART drops without having shown it to the
-guest, when its FIFO is cleared, comes back.
+The line has flow control: what the guest does not read waits here, and what a UART would lose unread when its FIFO is
+cleared is put back.
 """
 
 from collections.abc import Callable
@@ -9,10 +9,10 @@ from typing import Protocol
 
 
 class Source(Protocol):
-    """Somebody who types."""
+    """A source of what is typed: a terminal, a script."""
 
     def look(self) -> None:
-        """Called between any two turns: a chance to notice keys that are not meant for the guest."""
+        """Called between any two turns, to handle keys that are not meant for the guest."""
         ...
 
     def take(self, size: int) -> bytes:
@@ -20,8 +20,8 @@ class Source(Protocol):
         ...
 
     def descriptor(self, *, is_awaited: bool) -> int | None:
-        """A file descriptor that can be read when more was typed, for a machine that sleeps; None: there is nothing to
-        wait for. `is_awaited`: the guest would take it at once."""
+        """A file descriptor that becomes readable when more was typed, for a machine that sleeps; None: there is
+        nothing to wait for. `is_awaited`: the guest would take it at once."""
         ...
 
 
@@ -29,7 +29,7 @@ class SerialLine:
     """The receiving half of a serial line, from the sources to the UART."""
 
     def __init__(self) -> None:
-        """Nobody types yet."""
+        """There are no sources yet."""
         self._waiting = bytearray()
         self._sources: list[Source] = []
         self._receivers: list[Callable[[], None]] = []
@@ -37,19 +37,19 @@ class SerialLine:
         self._owner: object = None
         self._on_wait: list[Callable[[], None]] = []
 
-    # -- who types ----------------------------------------------------------------------------------------------------
+    # -- sources ------------------------------------------------------------------------------------------------------
 
     def type(self, data: bytes) -> None:
-        """Type at once."""
+        """Type these bytes."""
         self._waiting += data
         self._offer()
 
     def attach(self, source: Source) -> None:
-        """Let `source` type, too."""
+        """Add a source."""
         self._sources.append(source)
 
     def on_wait(self, call: Callable[[], None]) -> None:
-        """Call this when the guest waits for somebody to type."""
+        """Call this when the guest waits for input."""
         self._on_wait.append(call)
 
     @property
@@ -57,7 +57,7 @@ class SerialLine:
         """Whether the guest has taken all that was typed by `type`."""
         return not self._waiting
 
-    # -- who receives -------------------------------------------------------------------------------------------------
+    # -- receivers ----------------------------------------------------------------------------------------------------
 
     def connect(self, receiver: Callable[[], None]) -> None:
         """Call `receiver` whenever there may be something to take."""
@@ -68,8 +68,8 @@ class SerialLine:
         self._owner = owner
 
     def take(self, size: int, owner: object = None) -> bytes:
-        """What was typed, at most `size` bytes, for a guest that an interrupt will tell of it; nothing if another owns
-        the line."""
+        """What was typed, at most `size` bytes, for a guest that waits for an interrupt; nothing if another receiver
+        owns the line."""
         if owner is not self._owner:
             return b""
         data = bytes(self._waiting[:size])
@@ -81,7 +81,7 @@ class SerialLine:
         return data
 
     def poll(self, size: int) -> bytes:
-        """What was typed, at most `size` bytes, for a guest that asks again and again until something comes."""
+        """What was typed, at most `size` bytes, for a guest that polls."""
         data = self.take(size)
         if data:
             return data
@@ -89,7 +89,7 @@ class SerialLine:
         return self.take(size)
 
     def put_back(self, data: bytes) -> None:
-        """Give back what was taken last and the guest has not seen."""
+        """Put back what was taken last and the guest has not read."""
         self._waiting[:0] = data
 
     # -- the machine --------------------------------------------------------------------------------------------------
@@ -101,17 +101,17 @@ class SerialLine:
         self._offer()
 
     def wait(self) -> None:
-        """Every CPU waits: let somebody type if the guest wants that."""
+        """Called when every CPU waits: report it if the guest wants input."""
         if self._is_awaited:
             self._ask()
 
     def descriptors(self) -> list[int]:
-        """What a machine that sleeps must wait for, so that it notices that something was typed."""
+        """The descriptors that a machine that sleeps must wait for, so that it notices input."""
         found = [source.descriptor(is_awaited=self._is_awaited) for source in self._sources]
         return [descriptor for descriptor in found if descriptor is not None]
 
     def _ask(self) -> None:
-        """The guest waits for somebody to type."""
+        """Report that the guest waits for input."""
         for call in self._on_wait:
             call()
 

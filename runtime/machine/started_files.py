@@ -1,7 +1,7 @@
-"""Files of `--load` -> a warning for one that the guest has written over before control first comes to its first byte.
+"""Files of `--load` -> a warning for one that the guest has overwritten before control first reaches its first byte.
 
-Firmware copies things to where it was built to have them, such as OpenSBI's fw_jump its device tree: over the end of a
-kernel that is larger than was thought of. What is started then stops without a word.
+Firmware copies things to fixed addresses, such as OpenSBI's fw_jump the device tree: over the end of a kernel that is
+larger than its builder expected. That kernel then stops without a message.
 """
 
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from kinst.runtime.paging.walker import Access
 
 
 def watch_started_files(system: System, warn: Callable[[str], None]) -> None:
-    """Look at each file once, when a block of code begins at its address; `warn` is called at once."""
+    """Check each file once, when a block of code begins at its address; `warn` is called at that moment."""
 
     def reached(address: int) -> None:
         if system.space.physical(address, Access.FETCH) != address:

@@ -1,7 +1,7 @@
 """The running machine: CPUs take turns in the engine, devices and the clock act, and events are delivered.
 
-Implements `kinst.runtime.machine.machine.Machine`. It is one loop: choose a CPU, let it take its interrupt, run it
-until its turn ends, a deadline comes or something happens, and handle that.
+Implements `kinst.runtime.machine.machine.Machine`. It is one loop: choose a CPU, deliver its interrupt, run it until
+its turn ends, a deadline comes or an event stops it, and handle that.
 """
 
 import time
@@ -90,6 +90,7 @@ class System:
         self.current = self.cpus[0]
         self.current.load_into(self.engine.live)
         self.current.power_on()
+        # In this order: a board uses CPUs, memory and clock, and the trap path is given functions of `events`.
         self.board = board(self)
         self.exceptions = self.board.exceptions
         self.progress = Progress(self.engine.live.get, self.arch.registers, self.arch.stack_pointer)
@@ -97,7 +98,7 @@ class System:
         self.trap = self._make_trap_path(counts_hits=counts_hits)
         self.engine.map_window(OPEN_BUS, PAGE, Window(self.open_bus, 0))
         self.memory.add_ram(OPEN_BUS_CODE, PAGE)
-        self.memory.write(OPEN_BUS_CODE, b"\xff" * PAGE)
+        self.memory.write(OPEN_BUS_CODE, b"\xff" * PAGE)  # reads of an open bus give ones: so do fetches
         self._hook_instructions()
         if self.exceptions.interrupt_mask is not None:
             self.engine.watch_interrupt_mask(*self.exceptions.interrupt_mask)
@@ -134,7 +135,8 @@ class System:
         return TrapPath(self.arch, port, lambda trap: self._site_counter(trap, counts_hits=counts_hits))
 
     def _site_counter(self, trap: TrapPath, *, counts_hits: bool) -> CountedSites | None:
-        """Let the engine's breakpoints come to the trap path; what handles hits in its place, where that can be."""
+        """Connect the engine's breakpoints with the trap path. Returns what handles hits in its place; None where the
+        engine cannot."""
         counters = self.engine.on_interrupt(trap.handler(), trap.failed, self.clock.word)
         if counters is None or not counts_hits:
             return None
@@ -160,18 +162,18 @@ class System:
         def write(encoding: tuple[int, int, int, int, int], value: int) -> bool:
             register = known.get(encoding)
             is_done = register is not None and self.exceptions.write_register(self.current, register, value)
-            self._timed.each(self.notice_deadline)
+            self._timed.each(self.notice_deadline)  # a write to a timer's register is no write to a device's window
             return is_done
 
         self.engine.on_system_registers(known, read, write)
 
     def _code_watch(self) -> Callable[[int], None]:
-        """What looks at each physical page before its code runs."""
+        """A function that is called with each physical page before its code runs."""
         bits = self.arch.engine.translation_switch
         if bits is None:
             return lambda _page: None
         switch = TranslationSwitch(self.engine, bits, lambda found: self.exceptions.turn_on(self.current, found))
-        return lambda page: switch.look(self.memory, page) if self.space.is_physical else None
+        return lambda page: switch.search(self.memory, page) if self.space.is_physical else None
 
     # -- what boards and devices use ----------------------------------------------------------------------------------
 
@@ -179,6 +181,7 @@ class System:
         """Put a device's window at a physical address."""
         self._bus.attach(device, address)
         first, last = address // PAGE, (address + device.size - 1) // PAGE
+        # The engine maps a page once. Its window asks the bus, which may have several devices there.
         fresh = [page for page in range(first, last + 1) if page not in self.space.device_pages]
         if fresh:
             start, size = fresh[0] * PAGE, (fresh[-1] - fresh[0] + 1) * PAGE
@@ -198,7 +201,7 @@ class System:
         self._timed_by_identity[id(timed)] = timed
 
     def attach_observer(self, timed: Timed) -> None:
-        """Call `timed.advance` at its deadlines, of which the guest must not know: turns go on behind them."""
+        """Call `timed.advance` at its deadlines, which the guest must not notice: turns continue after them."""
         self._observers.attach(timed)
 
     def attach_interlude(self, interlude: Interlude) -> None:
@@ -206,15 +209,15 @@ class System:
         self._interludes.insert(0, interlude)
 
     def attach_interrupt_watcher(self, watcher: InterruptWatcher) -> None:
-        """Tell `watcher` of interrupts."""
+        """Notify `watcher` of interrupts."""
         self._interrupt_watchers.append(watcher)
 
     def attach_original(self, original: Callable[[int, bytes], bytes]) -> None:
-        """Let `original` put back what armed sites replace, in the guest's own code that CPUs read at an address."""
+        """Let `original` restore what armed sites replace, in bytes of the guest's code at an address."""
         self._originals.append(original)
 
     def pristine(self, address: int, content: bytes) -> bytes:
-        """The guest's own code: what armed sites replace is put back into `content`."""
+        """The guest's own code at an address: `content` with what armed sites replace restored."""
         for original in self._originals:
             content = original(address, content)
         return content
@@ -231,7 +234,7 @@ class System:
             self.yield_cpu()
 
     def console_output(self, data: bytes) -> None:
-        """Pass on what the guest's console sends."""
+        """Pass on output of the guest's console."""
         self.progress.went_on()
         self._hooks.console(data)
 
@@ -257,7 +260,7 @@ class System:
             self.clock.interrupt()
 
     def interrupt_lines_changed(self) -> None:
-        """Let the CPUs see soon that a device drove an interrupt line."""
+        """Have CPUs check their interrupt lines soon, since a device drove one."""
         self.yield_cpu()
 
     # -- the loop -----------------------------------------------------------------------------------------------------
@@ -266,7 +269,7 @@ class System:
         """Run until the machine ends; `timeout` in nanoseconds of the machine's time, `wall_timeout` of the host's.
 
         Raises:
-            MachineError: the guest stopped for good, or did something that the machine cannot do.
+            MachineError: the guest stopped for good, or did something that the machine does not support.
         """
         self.has_run, self._hooks = True, hooks
         self.events.begin(hooks.event)
@@ -304,6 +307,7 @@ class System:
         self._load(cpu)
         is_delayed = self._take_interrupt(cpu)
         now, length = self.clock.now(), _SLICE if len(self.cpus) == 1 else _TURN
+        # At least 1 ns: a device whose deadline has passed again must not keep all CPUs from running.
         self._turn_ends = min([now + length, *(max(now + 1, one) for one in (deadline, limit) if one is not None)])
         is_cut, self._has_yielded = True, False
         while is_cut and not self._has_yielded:  # an observer may end the run
@@ -313,7 +317,8 @@ class System:
         self._hooks.after_turn()
 
     def _is_cut(self, cpu: VirtualCpu, stop: Stop, observed: int | None, *, is_delayed: bool) -> bool:
-        """Whether a run ended for interludes or observers alone: where turns end is the guest's affair."""
+        """Whether a run was ended only by interludes or observers: the turn continues then, since its end is visible to
+        the guest."""
         has_interlude = sum(one.ended() for one in self._interludes) > 0  # each one is asked
         is_cut = has_interlude or (observed is not None and observed <= self.clock.now())
         is_cut = is_cut and stop is Stop.REQUESTED and self._turn_ends > self.clock.now()
@@ -337,17 +342,17 @@ class System:
         finally:
             self._is_running = False
             self.clock.end()
-        self._deal_with(cpu, stop)
+        self._handle(cpu, stop)
         return stop
 
-    def _deal_with(self, cpu: VirtualCpu, stop: Stop) -> None:
+    def _handle(self, cpu: VirtualCpu, stop: Stop) -> None:
         match stop:
             case Stop.HALTED:
                 self.events.event(Event(Source.HALT, 0))
             case Stop.UNDEFINED:
                 if not self.trap.claim(self.engine.pc()):
                     self.events.event(Event(Source.INVALID, 0))
-            case Stop.FAULT if not self.space.has_kept_off():
+            case Stop.FAULT if not self.space.took_guarded_store():
                 self.engine.set_pc(self.trap.original(self.engine.pc()))
                 self.events.page_fault(self.space.exact_fault(*self.engine.fault))
             case Stop.REQUESTED | Stop.FAULT:
@@ -358,19 +363,21 @@ class System:
                 assert_never(stop)
 
     def _advance(self, timed: TimedDevices) -> int | None:
-        """Let those act that are due. Returns the next deadline (ns), or None."""
+        """Call `advance` of those that are due. Returns the next deadline (ns), or None."""
         current = self.current
         earliest = timed.advance(self.clock.now())
-        self._load(current)  # a timer's probe may have looked at another CPU
+        self._load(current)  # a timer's probe may have loaded another CPU
         return earliest
 
     def show(self, number: int) -> None:
-        """Between two turns, fill the trap frame with a CPU's registers, and let memory be what that CPU sees."""
+        """Between two turns, fill the trap frame with a CPU's registers, and make its virtual memory the current
+        one."""
         self._load(self.cpus[number])
         self.engine.frame.read()
 
     def host_word(self, address: int) -> int | None:
-        """Where a word at a virtual address of the running CPU's is in the host's memory; None if it is nowhere."""
+        """The host's address of a word at a virtual address of the running CPU; None if it is not in the board's
+        RAM."""
         physical = self.space.observe(address)
         return None if physical is None else self.memory.host_word(physical)
 
@@ -386,7 +393,7 @@ class System:
 
     def _next_cpu(self) -> VirtualCpu | None:
         """The next CPU that has something to do, in turn; None if there is none."""
-        if self.engine.one.is_next:  # it has this CPU's translations
+        if self.engine.one.is_next:  # the next instruction is executed alone, with translations of this CPU
             return self.current
         start = self.current.number
         for step in range(1, len(self.cpus) + 1):
@@ -394,7 +401,7 @@ class System:
             if not cpu.is_on:
                 continue
             if cpu.is_waiting and cpu.lines:
-                self._load(cpu)
+                self._load(cpu)  # its registers decide whether it wakes
                 self._show_lines(cpu)
                 if self.exceptions.wakes(cpu):
                     cpu.wake()

@@ -1,4 +1,4 @@
-"""What acts by itself at certain times, together."""
+"""Several devices that act by themselves at certain times."""
 
 from collections.abc import Callable
 
@@ -12,16 +12,16 @@ class TimedDevices:
         self._all: list[Timed] = []
 
     def attach(self, timed: Timed) -> None:
-        """One more."""
+        """Add a device."""
         self._all.append(timed)
 
-    def each(self, look: Callable[[Timed], None]) -> None:
-        """Look at all of them."""
+    def each(self, call: Callable[[Timed], None]) -> None:
+        """Call a function with each of them."""
         for timed in self._all:
-            look(timed)
+            call(timed)
 
     def advance(self, now: int) -> int | None:
-        """Let those act that are due at `now`. Returns the next deadline (ns), or None."""
+        """Call `advance` of those that are due at `now`. Returns the next deadline (ns), or None."""
         earliest: int | None = None
         for timed in self._all:
             deadline = timed.deadline()

@@ -1,6 +1,6 @@
-"""The instruction with which a guest turns translation on, carried out here where Unicorn does it too late.
+"""The instruction by which a guest turns translation on, executed here where Unicorn does it too late.
 
-It is looked for in each page when code is first fetched from it without translation: its virtual address is the
+It is searched in each page when code is first fetched from it without translation, so that its virtual address is the
 physical one. One that lies on two pages is not found.
 """
 
@@ -19,13 +19,13 @@ class TranslationSwitch:
     """Finds the instructions, and hooks them."""
 
     def __init__(self, engine: QilingMachine, bits: tuple[int, int], turn_on: TurnOn) -> None:
-        """`bits` are those of the instruction, and their values; `turn_on` carries out the one that it gets."""
+        """`bits` are those of the instruction, and their values; `turn_on` executes one."""
         self._engine = engine
         self._mask, self._value = bits
         self._turn_on = turn_on
 
-    def look(self, memory: PhysicalMemory, page: int) -> None:
-        """Look for it in a physical page, whose code is about to be translated for the first time."""
+    def search(self, memory: PhysicalMemory, page: int) -> None:
+        """Search it in a physical page, whose code is about to be translated for the first time."""
         halves = np.frombuffer(memory.read(page * PAGE, PAGE), "<u2").astype(np.uint32)
         words = halves[:-1] | halves[1:] << np.uint32(16)
         for at in np.flatnonzero(words & np.uint32(self._mask) == np.uint32(self._value)).tolist():

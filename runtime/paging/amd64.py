@@ -111,7 +111,7 @@ _PERMISSIONS: Final = tuple(Permission(bits) for bits in range(8))
 class Amd64Walker:
     """The MMU of an x86 CPU."""
 
-    tracer_bits: Final = MappingProxyType({"rflags": RFLAGS_AC})
+    tracer_bits: Final = MappingProxyType({"rflags": RFLAGS_AC})  # lifts SMAP
     regime: tuple[str, ...] = ()
     context: Final = MappingProxyType(
         {
@@ -125,7 +125,7 @@ class Amd64Walker:
     )
 
     def has_context(self, registers: Registers) -> bool:
-        """Always."""
+        """True: the registers can be read in every mode."""
         return True
 
     def tables(self, registers: Registers) -> int | None:
@@ -140,7 +140,7 @@ class Amd64Walker:
         get = registers.get
         cr0 = get("cr0")
         if not cr0 & CR0_PG:
-            return Translation(address & 0xFFFF_FFFF, Permission.ALL)
+            return Translation(address & 0xFFFF_FFFF, Permission.ALL)  # 64-bit mode needs paging (SDM 4.1.1)
         cr4, efer = get("cr4"), get("efer")
         mode = _mode(registers, cr0, cr4, efer)
         try:
@@ -155,6 +155,7 @@ class Amd64Walker:
         if entry & bits != bits:
             entry |= bits
             store(leaf.entry_address, entry)
+        # The first store must come here to set the dirty bit (SDM 4.8).
         if not entry >> leaf.shift & DIRTY:
             allowed &= ~_WRITE
         return Translation(leaf.physical, _PERMISSIONS[allowed])
@@ -174,6 +175,7 @@ def _mode(registers: Registers, cr0: int, cr4: int, efer: int) -> int:
 
 
 def _access_code(mode: int, access: Access) -> int:
+    """The bits of a page fault's error code that depend on the access. I/D needs XD or SMEP (SDM 4.7)."""
     code = ERROR_USER if mode & _USER_MODE else 0
     if access is Access.WRITE:
         code |= ERROR_WRITE
@@ -189,7 +191,8 @@ def _walk(cr3: int, cr4: int, efer: int, load: LoadPhysical, store: StorePhysica
             raise _WalkError(0)
         return _walk_wide(load, store, address, cr3 & ADDRESS, levels, efer)
     if cr4 & CR4_PAE:
-        # SDM 4.4.1: the four entries of the first level have no rights. A walk only tests bit 0.
+        # SDM 4.4.1: the four entries of the first level have no rights. The CPU loads them when CR3 is written, and a
+        # walk only tests bit 0; here they are read each time.
         pointer = load((cr3 & 0xFFFF_FFE0) + (address >> 30 & 3) * 8)
         if not pointer & PRESENT:
             raise _WalkError(0)
@@ -213,7 +216,7 @@ def _walk_wide(
         entry = load(entry_address)
         if not entry & PRESENT:
             raise _WalkError(0)
-        rights &= entry ^ NO_EXECUTE
+        rights &= entry ^ NO_EXECUTE  # U/S and R/W must be set, XD clear, in all levels (SDM 4.6.1)
         is_leaf = shift == 12 or (shift <= 30 and entry & LARGE != 0)
         if entry & reserved[shift, is_leaf]:
             raise _WalkError(ERROR_PROTECTION | ERROR_RESERVED)
@@ -229,8 +232,8 @@ def _walk_wide(
 
 
 def _reserved(shift: int, *, is_leaf: bool) -> int:
-    """The bits of an entry that must be clear: address bits that are too high, the low bits of a large page except PAT,
-    and PS in a table."""
+    """The bits of an entry that must be clear: address bits beyond the CPU's, the low address bits of a large page
+    except PAT, and PS above the level of 1 GiB pages."""
     if is_leaf:
         return _TOO_HIGH | ((1 << shift) - (1 << 13) if shift > 12 else 0)
     return _TOO_HIGH if shift <= 30 else _TOO_HIGH | LARGE

@@ -88,7 +88,7 @@ class Arm64Walker:
     )
 
     def has_context(self, registers: Registers) -> bool:
-        """Always."""
+        """True: the registers can be read at every exception level."""
         return True
 
     def tables(self, registers: Registers) -> int | None:
@@ -126,7 +126,7 @@ def _layout(tcr: int, is_upper: bool, level: int, is_write_never_execute: bool) 
         size, granule, ignore_top, disabled = tcr, GRANULE0[tcr >> 14 & 3], tcr >> 20 & 1, 0
     else:
         size, granule, ignore_top, disabled = tcr, GRANULE0[tcr >> 14 & 3], tcr >> 37 & 1, tcr >> 7 & 1
-    input_bits = 64 - min(max(size & 0x3F, 16), 39)
+    input_bits = 64 - min(max(size & 0x3F, 16), 39)  # beyond these limits the CPU uses the limits
     above = (1 << (56 if ignore_top else 64)) - (1 << input_bits)  # TBI: the top byte is a tag
     steps = _steps(input_bits, granule)
     return Layout(

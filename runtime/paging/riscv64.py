@@ -44,7 +44,7 @@ class Riscv64Walker:
     context: Final = MappingProxyType({"priv": 3, "sstatus": _MSTATUS_SUM | _MSTATUS_MXR, "satp": _WORD})
 
     def has_context(self, registers: Registers) -> bool:
-        """Not in M mode, where it is mstatus.MPRV that says whether accesses are translated."""
+        """False in M mode, where mstatus.MPRV decides whether loads and stores are translated."""
         return registers.get("priv") != _MACHINE
 
     def tables(self, registers: Registers) -> int | None:
@@ -72,7 +72,7 @@ class Riscv64Walker:
 
 
 def _machine_registers(registers: Registers, privilege: int) -> tuple[int, int]:
-    """mstatus and satp. In U mode they read as garbage, so they are read from M mode."""
+    """mstatus and satp. In U mode Unicorn gives garbage for them, so they are read in M mode."""
     if privilege != _MACHINE:
         registers.set("priv", _MACHINE)
     try:
@@ -92,7 +92,7 @@ def _walk(
     access: Access,
 ) -> Translation:
     """Walk from the root table on (4.3.2). `shift`: how many address bits are below the index into the table."""
-    unused = address >> shift + 8  # must all equal the highest bit used
+    unused = address >> shift + 8  # these bits must all equal the highest one that is used (4.4.1)
     if unused and unused != _WORD >> shift + 8:
         raise PageFault(address, access, PAGE_FAULT[access])
     while True:
@@ -111,7 +111,7 @@ def _walk(
     wanted = entry | _A | (_D if access is Access.WRITE else 0)
     if wanted != entry:
         store(place, wanted)
-    if not wanted & _D:
+    if not wanted & _D:  # so that the first store comes here and sets it
         permissions &= ~_WRITE
     return Translation(page | address & inside, _PERMISSIONS[permissions])
 

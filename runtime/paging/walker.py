@@ -34,7 +34,8 @@ class Permission(IntFlag):
 class Translation:
     """The translation of an address. `physical` is its physical address, not the start of the page.
 
-    `shift` is log2 of the size that the guest's entry maps, on arm64, where Unicorn must be told to forget all of it.
+    `shift` is log2 of the size that the guest's entry maps, on arm64, where an invalidation of one address must make
+    Unicorn forget all of it.
     """
 
     physical: int

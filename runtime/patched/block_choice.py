@@ -1,6 +1,6 @@
-"""Sites that only count -> those at which a block of code begins each time, as far as that is known beforehand.
+"""Sites that only count -> those at which a block of code begins each time that they are executed.
 
-Decided before the guest runs; `BlockSites` finds out what is otherwise while it does.
+This is decided before the guest runs, by what is usual; `BlockSites` finds the exceptions while it runs.
 """
 
 from itertools import pairwise
@@ -17,13 +17,15 @@ from kinst.targets.manifest.packed import Manifest
 
 _GAP: Final = 1 << 24  # bytes between code that belongs together
 _LONGEST_LEAD: Final = 32  # bytes
-# amd64's repeated string instructions come to their own start at each iteration.
+# amd64's repeated string instructions: the emulator jumps to their own start after each iteration, so a block would be
+# counted for each. F2 and F3 are the prefixes; the opcodes are ins, outs, movs, cmps, stos, lods and scas (SDM volume
+# 2, REP).
 _REPEATS: Final = (0xF2, 0xF3)
 _STRINGS: Final = (*range(0x6C, 0x70), *range(0xA4, 0xA8), *range(0xAA, 0xB0))
 
 
 class BlockChoice:
-    """The choice for one image, until the guest shows that it is none."""
+    """The choice for one image, until the guest does what rules it out."""
 
     def __init__(self, manifest: Manifest, arch: ArchFacts, loaded: Loaded, memory: PhysicalMemory) -> None:
         """`loaded` says where the image is in `memory`."""
@@ -34,38 +36,39 @@ class BlockChoice:
         self.why_not = ""  # why no site is counted at blocks any more
 
     def give_up(self, why: str) -> bool:
-        """Choose none from now on. False: that is so already."""
+        """Choose none from now on. False if there was a reason already."""
         if self.why_not:
             return False
         self.why_not = why
         return True
 
     def begins(self, counts: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Which of the sites that only count can be counted here, as far as that is known before the guest runs."""
+        """Which of the sites that only count can be counted where blocks begin, as far as is known before the guest
+        runs."""
         manifest = self._manifest
         record, chosen = manifest.sites, np.zeros(len(manifest.sites), np.bool_)
         if self.why_not:
             return chosen
         begins: NDArray[np.bool_] = self.leads == 0
         near = np.flatnonzero(counts & ~begins & (self.leads <= _LONGEST_LEAD))
-        begins[near[[self._is_led_to(row) for row in near.tolist()]]] = True
+        begins[near[[self._is_reached_from_start(row) for row in near.tolist()]]] = True
         rows = np.flatnonzero(counts & begins & (manifest.is_deferred | ~self.repeats(record["original"])))
         chosen[rows[_largest(record["address"][rows])]] = True
         return chosen
 
-    def _is_led_to(self, row: int) -> bool:
-        """Whether nothing but room for a tracer is between a function's start and a site. What the guest writes there
-        goes on to the site, or comes back to it from a call."""
+    def _is_reached_from_start(self, row: int) -> bool:
+        """Whether only the nops or the call of a function tracer are between a function's start and a site. Whatever
+        the guest writes there falls through to the site, or is a call that returns to it."""
         address, lead = int(self._addresses[row]), int(self.leads[row])
         if self._addresses[np.searchsorted(self._addresses, np.uint64(address - lead))] == address - lead:
-            return False  # there is a site
+            return False  # the start is a site itself
         place = self._loaded.physical(address - lead)
         if place is None or not self._memory.has(place, lead):
             return False
         return is_tracer_room(self._arch, self._memory.read(place, lead))
 
     def repeats(self, original: NDArray[np.void]) -> NDArray[np.bool_]:
-        """Which instructions are repeated ones."""
+        """Which of these (n) instructions of 16 bytes each are repeated string instructions."""
         code = np.ascontiguousarray(original).view(np.uint8).reshape(-1, 16)
         if self._arch.instruction_alignment > 1:
             return np.zeros(len(code), np.bool_)
@@ -75,6 +78,7 @@ class BlockChoice:
 
 
 def _largest(addresses: NDArray[np.uint64]) -> slice:
-    """Of ascending addresses, the most that belong together: a kernel's first code may be linked far from the rest."""
+    """The largest group of ascending addresses without a large gap. The engine has a bit for each address in between,
+    and a kernel's first code may be linked far from the rest."""
     cuts = [0, *(np.flatnonzero(np.diff(addresses) > np.uint64(_GAP)) + 1).tolist(), len(addresses)]
     return max((slice(*bounds) for bounds in pairwise(cuts)), key=lambda one: one.stop - one.start)

@@ -1,8 +1,8 @@
 """Enabled probes that only count, at functions' entries -> hits that the engine counts where blocks of code begin.
 
-Such a site needs no breakpoint: the guest's memory stays as it is, and a hit takes a few nanoseconds. What must hold is
-looked after: that each time the site is executed a block begins there, and that the engine knows at which addresses the
-code is. Where the first does not hold the site gets its breakpoint; where the second cannot be known any more, all do.
+Such a site needs no breakpoint: the guest's memory stays as it is, and a hit takes a few nanoseconds. Two conditions
+are watched: a block begins at the site each time that it is executed, and the engine knows at which addresses the code
+is. A site for which the first fails gets its breakpoint; when the second fails, all do.
 """
 
 from collections.abc import Callable
@@ -22,56 +22,51 @@ from kinst.runtime.patched.sites import SiteTable
 from kinst.runtime.trap.trap import Enabling
 
 _ADDRESS: Final = (1 << 64) - 1
-_GAP: Final = 1 << 24  # bytes between code that belongs together
 _MANY_PAGES: Final = 1 << 16
 _PAGE: Final = 4096
-_PAGE_SHIFT: Final = 10  # of what is told of at once: arm64's come in parts
-_LONGEST_LEAD: Final = 32  # bytes
-# amd64's repeated string instructions come to their own start at each iteration.
-_REPEATS: Final = (0xF2, 0xF3)
-_STRINGS: Final = (*range(0x6C, 0x70), *range(0xA4, 0xA8), *range(0xAA, 0xB0))
+_PAGE_SHIFT: Final = 10  # no page of the emulator is smaller
 
 
 class BlockSites:
     """The sites of one image that are counted where blocks begin."""
 
     def __init__(self, sites: SiteTable, choice: BlockChoice, loaded: Loaded, system: System) -> None:
-        """None yet. `sites` were decided with `choice`."""
+        """None is counted yet. `choice` has decided which of `sites` will be."""
         self._sites, self._choice, self._loaded, self._system = sites, choice, loaded, system
         self._counters = system.engine.block_counters
         self._rows = np.zeros(0, np.intp)  # of the sites, in the order of the engine's numbers
-        self._addresses: NDArray[np.uint64] = np.zeros(0, np.uint64)  # theirs
+        self._addresses: NDArray[np.uint64] = np.zeros(0, np.uint64)  # their link addresses, ascending
         self._leads = choice.leads
         self._enablings: dict[int, tuple[Enabling, ...]] = {}  # by row, what runs for hits
         self._copies = CodeCopies(loaded, system.memory)
         self._distances: list[int] = []  # at which the code was executed, from its link address
-        self._known: set[tuple[int, int, bool]] = set()  # pages, virtual and physical, in which mode they are executed
+        self._known: set[tuple[int, int, bool]] = set()  # (virtual page, physical page, is it of another mode)
         self._foreign: list[int] = []  # link addresses of pages with code of another mode
         self._asks_again = False
         self.moved = 0  # sites that got breakpoints while the guest ran
         self._on_moved: list[Callable[[], None]] = []
-        self._has_stopped = False  # the run, for what is to be done between two
+        self._has_stopped = False  # the run, for work that needs the CPU to stand still
         system.space.on_executable(self._executable)
         system.attach_interlude(self)
 
     @property
     def why_not(self) -> str:
-        """Why no site is counted here any more; empty: sites are."""
+        """Why no site is counted here any more; empty if sites are."""
         return self._choice.why_not
 
     def on_moved(self, call: Callable[[], None]) -> None:
-        """Call this when sites that the guest writes need to be shown again."""
+        """Call this when sites that the guest writes need breakpoints after all."""
         self._on_moved.append(call)
 
     # -- what is counted ----------------------------------------------------------------------------------------------
 
     def arm(self) -> None:
-        """Count what was chosen, from now on."""
+        """Start to count at the chosen sites."""
         self._rows = np.flatnonzero(self._sites.at_blocks)
         self._addresses = self._sites.manifest.sites["address"][self._rows]
         self._enablings.clear()
         if len(self._rows):
-            self._copies.look(self._addresses)
+            self._copies.note_pages(self._addresses)
         self._counters.set(self._addresses, self._leads[self._rows])
         if len(self._rows):
             self._counters.turn_on(np.flatnonzero(~self._sites.manifest.is_deferred[self._rows]))
@@ -83,8 +78,8 @@ class BlockSites:
     def shown(
         self, rows: NDArray[np.intp], original: NDArray[np.void], is_armed: NDArray[np.bool_]
     ) -> NDArray[np.bool_]:
-        """Of rows of deferred sites, those that need no breakpoint. `original` are the instructions that are there now,
-        and `is_armed` says which of them can be probed."""
+        """Which rows of deferred sites need no breakpoint. `original` are the instructions that are there now, and
+        `is_armed` says which of them can be probed."""
         is_here = self._sites.at_blocks[rows]
         found: NDArray[np.bool_] = is_here & ~self._choice.repeats(original)
         if is_here.any():
@@ -121,18 +116,19 @@ class BlockSites:
         if len(self._known) >= _MANY_PAGES:
             self._known.clear()
         self._known.add(pages)
+        # The engine counts by virtual address: other code at an address of the image's would be counted as the image's.
         link = self._copies.link_address(physical)
         if link is not None and self._copies.are_there:
             self._give_up("the guest executes a copy of its code")
         elif link is not None:
-            self._be_at(address - link)
+            self._add_distance(address - link)
             if is_foreign:  # as `ModeCheck` finds at a breakpoint
                 self._foreign.append(link & -_PAGE)
                 self._stop()
         elif any(self._is_near((address - distance) & _ADDRESS) for distance in self._distances):
             self._give_up("the guest executes other code where the image was")
 
-    def _be_at(self, distance: int) -> None:
+    def _add_distance(self, distance: int) -> None:
         if distance in self._distances:
             return
         if len(self._distances) == PLACES:
@@ -148,7 +144,7 @@ class BlockSites:
     def _give_up(self, why: str) -> None:
         if self._choice.give_up(why):
             self._sites.decide_again()
-            self._stop()  # before what was found is executed
+            self._stop()  # before the page that was found is executed
 
     # -- breakpoints after all ----------------------------------------------------------------------------------------
 
@@ -161,7 +157,7 @@ class BlockSites:
         return self._has_stopped or self._counters.has_stopped
 
     def begin(self) -> None:
-        """See `Interlude`: give their breakpoints to sites that cannot be counted here."""
+        """See `Interlude`: write breakpoints for sites that cannot be counted here."""
         self._has_stopped = False
         if self._asks_again:
             self._asks_again = False
@@ -176,13 +172,14 @@ class BlockSites:
             return
         block = self._counters.stopped_before()
         if block is not None:
+            # At its start the hook counts; a site behind that was reached by falling through, unseen.
             for distance in self._distances:
                 self._break_between((block[0] - distance + 1) & _ADDRESS, block[1] - 1)
         while self._foreign:
             self._break_between(self._foreign.pop(), _PAGE)
 
     def _break_between(self, link: int, size: int) -> None:
-        """Give breakpoints to the sites that were linked to a range."""
+        """Write breakpoints for the sites in a range of link addresses."""
         bounds = np.array([link, min(link + size, _ADDRESS)], np.uint64)
         numbers = np.arange(*np.searchsorted(self._addresses, bounds))
         numbers = numbers[self._sites.at_blocks[self._rows[numbers]]]
@@ -200,6 +197,7 @@ class BlockSites:
             sites.at_blocks[row], sites.is_armed[row] = False, True
             self.moved += 1
             for place in self._copies.places(address):
+                # What the guest has put there since is not a site's any more.
                 if memory.has(place, size) and memory.read(place, size) == original:
                     memory.write(place, sites.armed_bytes[size])
         if is_deferred.any():

@@ -2,10 +2,10 @@
 
 At the place of a tracepoint is a nop. While the kernel's own tracing is on it is a jump to a block out of line, which
 makes the arguments and calls the tracepoint's function with them (`kinst.targets.tracepoints`). The nop stays what it
-is. When the CPU comes to it, the block is run on the side (`SecondCpu`), as if the tracing were on, up to that call:
-there the arguments are where the C ABI has them. If the block comes back without a call, because a condition of the
-tracepoint's does not hold, the probe does not fire. A block that asks another place of its tracepoint is carried on
-there, for it may call a function that has the tracepoint itself.
+is. When the CPU comes to it, the block is run on a copy of the machine (`SecondCpu`), as if the tracing were on, up to
+that call: there the arguments are where the C ABI has them. If the block returns without a call, because a condition
+of the tracepoint does not hold, the probe does not fire. A block may call a function that has the same tracepoint
+itself: at that place its run continues with the block there.
 """
 
 from collections.abc import Callable
@@ -16,8 +16,8 @@ from typing import Final
 import numpy as np
 
 from kinst.runtime.paging.walker import PageFault
+from kinst.runtime.patched.join_points import JoinPoints
 from kinst.runtime.patched.second_cpu import SecondCpu
-from kinst.runtime.patched.ways_back import WaysBack
 from kinst.runtime.trap.faults import Fault, FaultKind
 from kinst.runtime.trap.trap import Enabling, Firing
 from kinst.targets.image import Image
@@ -27,34 +27,34 @@ from kinst.targets.static_probes import Callees, PlaceKind, StaticPlace, StaticP
 _LIMIT: Final = 100_000  # instructions of a block and of what it calls
 _ADDRESS: Final = (1 << 64) - 1
 _WORD: Final = 8
-_LOST: Final = "the code that makes a tracepoint's arguments came to no end when it was run on the side"
+_LOST: Final = "the code that makes a tracepoint's arguments reached neither its call nor its end when it was run ahead"
 NO_SECOND_CPU: Final = "a tracepoint's arguments need one of the machines of kinst-run"
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """What to do at one place. Addresses are those of the image; the CPU may be `moved` bytes away from them."""
+    """The code out of line of one place. Addresses are link addresses; the CPU may be `moved` bytes away from them."""
 
     address: int
     behind: int  # the next instruction
     target: int
-    places: dict[int, int]  # all of its tracepoint -> targets
+    places: dict[int, int]  # all places of its tracepoint -> targets of their jumps
     callees: Callees
 
 
 @dataclass(frozen=True, slots=True)
 class _Ends:
-    """Where the run of a block stops. Addresses are the guest's."""
+    """Where the run of a block stops. Addresses are those at which the guest executes the code."""
 
     calls: frozenset[int]
-    back: frozenset[int]  # it did not call
-    places: dict[int, int]  # of the same tracepoint, where it goes on at the targets
+    back: frozenset[int]  # it returned without a call
+    places: dict[int, int]  # of the same tracepoint, from which it continues at the targets
     stops: frozenset[int]  # all of them
 
 
-def _ends_of(block: Block, moved: int, called: tuple[int, ...], ways_back: frozenset[int]) -> _Ends:
+def _ends_of(block: Block, moved: int, called: tuple[int, ...], join_points: frozenset[int]) -> _Ends:
     calls = {function + moved & _ADDRESS for function in block.callees.functions} | {*called}
-    back = {address + moved & _ADDRESS for address in (block.address, *ways_back)}
+    back = {address + moved & _ADDRESS for address in (block.address, *join_points)}
     places = {place + moved & _ADDRESS: target + moved & _ADDRESS for place, target in block.places.items()}
     return _Ends(frozenset(calls), frozenset(back), places, frozenset(calls | back | places.keys()))
 
@@ -67,22 +67,21 @@ def block_at(probe: StaticProbe, place: StaticPlace, size: int) -> Block:
 
 
 class CallBlocks:
-    """Makes what happens at places of tracepoints."""
+    """Makes the enablings at places of tracepoints."""
 
-    def __init__(self, cpu: SecondCpu, ways_back: WaysBack, nops: tuple[bytes, ...], image: Image) -> None:
+    def __init__(self, cpu: SecondCpu, join_points: JoinPoints, nops: tuple[bytes, ...], image: Image) -> None:
         """`cpu` runs the blocks; `nops` are the machine's; `image` has tracepoints' records as they are linked."""
         self._nops = nops
         self._image = image
         self._blank: dict[int, tuple[int, ...]] = {}  # by record: see `_lists`
         self._cpu = cpu
-        self._ways_back = ways_back
-        self._known: dict[
-            tuple[int, int, tuple[int, ...]], _Ends
-        ] = {}  # by address of a block, how far it moved, what is called
-        self._is_lost = False  # the arguments of the tracepoint that fires
+        self._join_points = join_points
+        # By address of a block, how far it moved, and what it may call besides the tracepoint's functions.
+        self._known: dict[tuple[int, int, tuple[int, ...]], _Ends] = {}
+        self._is_lost = False  # whether the tracepoint that fires has no arguments, since its block did not end
 
     def enabling(self, block: Block, enabling: Enabling) -> Enabling:
-        """`enabling`, as it is at the function that the block calls."""
+        """`enabling` with the arguments of the function that the block calls; it fires only if the block calls it."""
         inner = enabling.argument
 
         def argument(firing: Firing, index: int) -> int:
@@ -103,12 +102,13 @@ class CallBlocks:
         return replace(enabling, action=act)
 
     def _calls(self, block: Block, moved: int) -> bool:
-        """Run a block. Whether it comes to the call, or to no end."""
+        """Run a block. Whether it reaches the call, or neither that nor its end: then the probe fires without
+        arguments."""
         cpu = self._cpu
         cpu.begin(block.target + moved & _ADDRESS, _traced(block.callees, moved))
         ends = self._ends(block, moved)
         self._is_lost = False
-        for _ in ends.places:
+        for _ in ends.places:  # more turns than that would be a loop
             pc = cpu.run(ends.stops, _LIMIT)
             if pc in ends.back:
                 return False
@@ -122,12 +122,13 @@ class CallBlocks:
         return True
 
     def _jumps(self, place: int) -> bool:
-        """Whether the kernel itself traces, so that the CPU comes to a place inside the block and fires there."""
+        """Whether the kernel itself traces, so that the guest's CPU will reach a place inside the block, and fire
+        there."""
         longest = max(map(len, self._nops))
         return not self._cpu.frame.load(place, longest).to_bytes(longest, "little").startswith(self._nops)
 
     def _word(self, address: int) -> int | None:
-        """A word of the guest's; None where nothing is mapped, before the kernel has mapped its data."""
+        """A word of guest memory; None where nothing is mapped, as before the kernel has mapped its data."""
         with suppress(PageFault):
             return self._cpu.frame.load(address & _ADDRESS, _WORD)
         return None
@@ -155,16 +156,17 @@ class CallBlocks:
         found = self._tracers(block.callees, moved)
         ends = self._known.get((block.address, moved, found))
         if ends is None:
-            ways_back = self._ways_back.of(block.address, block.behind, block.target, block.places)
+            join_points = self._join_points.of(block.address, block.behind, block.target, block.places)
             # Not every such word leads to a list, and Unicorn 2.1.4 stops nowhere if one place is no address of the
             # machine: seen on arm64 with what the record of a key's jump entries begins with.
             called = tuple(one for one in found if self._word(one) is not None)
-            ends = self._known[block.address, moved, found] = _ends_of(block, moved, called, ways_back)
+            ends = self._known[block.address, moved, found] = _ends_of(block, moved, called, join_points)
         return ends
 
 
 def _traced(callees: Callees, moved: int) -> Callable[[int, memoryview], None]:
-    """Makes a tracepoint's record say that somebody traces: words that are 0 lead to the record itself."""
+    """A change of copied pages that makes a tracepoint's record say that it is traced: pointers that are null point to
+    the record itself."""
     start = callees.record + moved & _ADDRESS
     words = range(start, start + callees.size, _WORD)
     content = start.to_bytes(_WORD, "little")

@@ -1,6 +1,6 @@
 """A physical page that is executed -> the part of the image that is in it: where it was loaded, or copied to.
 
-An image that copies itself, as U-Boot does, moves by whole pages. A few words of each page tell which one it may be.
+An image that copies itself, as U-Boot does, moves by whole pages. A few words of a page select the one to compare with.
 """
 
 from typing import Final
@@ -15,7 +15,7 @@ _PAGE: Final = 4096
 _WORD: Final = 8
 _PLACES: Final = (0x108, 0x508, 0x908, 0xD08)  # in a page, of the words that are compared
 _LEAST: Final = 64  # bytes of a page that are not 0
-_LEAST_ALIKE: Final = 0.75  # of these
+_LEAST_ALIKE: Final = 0.75  # of these: relocations change the others
 
 
 class CodeCopies:
@@ -24,12 +24,12 @@ class CodeCopies:
     def __init__(self, loaded: Loaded, memory: PhysicalMemory) -> None:
         """`loaded` is the image in memory."""
         self._loaded, self._memory = loaded, memory
-        self._words: dict[tuple[int, int], int] = {}  # place and word -> link address of the page
+        self._words: dict[tuple[int, int], int] = {}  # place and word -> link address of the page; -1: of several
         self._seen: set[int] = set()  # physical pages that are no copies
         self._moved: list[int] = []  # physical - link address of the copies
 
-    def look(self, addresses: NDArray[np.uint64]) -> None:
-        """Note what the pages are like that have sites at these link addresses, before the guest runs."""
+    def note_pages(self, addresses: NDArray[np.uint64]) -> None:
+        """Note words of the pages that have sites at these link addresses, before the guest runs."""
         if self._words:
             return
         for page in np.unique(addresses // np.uint64(_PAGE)).tolist():
@@ -64,7 +64,7 @@ class CodeCopies:
         return bool(self._moved)
 
     def _copy(self, page: int) -> int | None:
-        """The link address of the page that one is a copy of."""
+        """The link address of the page of which this one is a copy."""
         for distance in self._moved:
             if self._is_alike(page, page - distance):
                 return page - distance
@@ -85,6 +85,6 @@ class CodeCopies:
         return len(alike) >= _LEAST and bool(alike.mean() >= _LEAST_ALIKE)
 
     def places(self, link: int) -> list[int]:
-        """The physical addresses of what was linked to an address: in the image, and in its copies."""
+        """The physical addresses of a link address: in the image, and in its copies."""
         place = self._loaded.physical(link)
         return [*([] if place is None else [place]), *(link + distance for distance in self._moved)]

@@ -1,8 +1,9 @@
 """Sites that the guest itself writes -> shadows of its code pages, in which they are probed; memory keeps its bytes.
 
-A kernel writes over its own text: static keys, alternatives, returns, room for a tracer. The file and memory keep its
-bytes at such a site. What is executed is a *shadow* of the page: a copy with breakpoints at the enabled sites. Loads
-and stores go to the page itself, so the kernel finds there what it expects. A page is in one of two states:
+A kernel writes over its own text: static keys, alternatives, returns, the nops of its function tracer. The file and
+memory keep its bytes at such a site. What is executed is a *shadow* of the page: a copy with breakpoints at the enabled
+sites. Loads and stores go to the page itself, so the kernel finds there what it expects. A page is in one of two
+states:
 
     shown    its shadow is executed; stores to it miss the TLB
     open     the guest has stored to it; fetches from it miss the TLB
@@ -11,7 +12,7 @@ A fetch from an open page shows it: its content is decoded again, and every site
 which can be probed gets its breakpoint. So a probe always fires at the instruction that the guest wrote last. (Code
 that stores to its own page and stays in it by direct branches runs unchanged until it leaves the page; kernels
 synchronise before they execute what they wrote.) A kernel writes a page hundreds of times, and few functions at a
-time: those that have the bytes of the last look are not decoded again.
+time: those whose bytes have not changed are not decoded again.
 """
 
 import ctypes
@@ -36,16 +37,16 @@ from kinst.targets.manifest.packed import Method
 
 SHADOW_FRAMES: Final = 1 << 45  # physical pages that no guest uses, like `address_space.TRAMPOLINE_FRAMES`
 _PAGE: Final = 4096
-_LONGEST: Final = 15  # bytes of an instruction
-# Why a row may be refused for what another function does: then all are decoded together.
+_LONGEST: Final = 15  # bytes of an instruction, on amd64
+# Reasons for which a row is refused because of code in other functions: then all are decoded together.
 _BY_OTHERS: Final = (Reason.DATA, Reason.OTHER_MODE)
-# A page with fewer bytes of the image has other content by now: the memory of code that runs only once is used again.
+# A page with less of the image has other content by now: kernels free the memory of code that runs only once.
 _LEAST_ALIKE: Final = 0.25
 
 
 @dataclass(frozen=True, slots=True)
 class _Text:
-    """Code of functions that do not overlap, as the dissector takes it. `functions` are their rows in the manifest."""
+    """Code of functions that do not overlap, as the dissector takes it; `functions` are rows of the manifest."""
 
     code: NDArray[np.uint8]
     address: int  # where it is linked
@@ -63,16 +64,16 @@ class _Page:
     is_open: bool = False
     is_stale: bool = True
     was_fetched: bool = False
-    asks: ctypes.c_uint64 = field(default_factory=lambda: ctypes.c_uint64(1))  # 0: shown, and nothing changed since
+    asks: ctypes.c_uint64 = field(default_factory=lambda: ctypes.c_uint64(1))  # see `CodeWatcher`; 0: shown as it is
     content: bytes = field(default=b"", repr=False)  # the guest's page when the shadow was made
-    noted: dict[int, bytes] = field(default_factory=dict, repr=False)  # functions that are decoded, with their bytes
+    noted: dict[int, bytes] = field(default_factory=dict, repr=False)  # the bytes of functions that were decoded
 
     def make_stale(self) -> None:
         """Let the page be shown again before it is executed."""
         self.is_stale, self.asks.value = True, 1
 
     def forget(self) -> None:
-        """Let the page be decoded anew, whatever it has, before it is executed."""
+        """Let the page be decoded anew before it is executed, even if its bytes are the same."""
         self.make_stale()
         self.content = b""
         self.noted.clear()
@@ -89,7 +90,7 @@ class DeferredSites:
         trampolines: MovedTrampolines | None,
         blocks: BlockSites | None,
     ) -> None:
-        """Watch the pages from now on. `trampolines` are for machines whose slots are made for one address; `blocks`
+        """Watch the pages from now on. `trampolines` are for machines on which a slot serves one address only; `blocks`
         counts sites where blocks begin."""
         self._blocks = blocks
         if blocks is not None:
@@ -102,8 +103,8 @@ class DeferredSites:
         self._space, self._memory = system.space, system.memory
         self._engine, self._trap = system.engine, system.trap
         self._rows = np.flatnonzero(sites.manifest.is_deferred)
-        self._now = sites.manifest.sites[self._rows].copy()  # with the instructions that are there now
-        self._target = np.zeros(len(self._rows), np.uint64)
+        self._now = sites.manifest.sites[self._rows].copy()  # their records, with the instructions that are there now
+        self._target = np.zeros(len(self._rows), np.uint64)  # of those that are branches
         self._is_armed = np.zeros(len(self._rows), np.bool_)
         self._reason = np.zeros(len(self._rows), np.uint8)  # why a wanted site is not armed
         self._out_of_reach: list[tuple[int, np.void]] = []  # (index, original) of sites that can have no trampoline
@@ -153,15 +154,15 @@ class DeferredSites:
         page = self._pages[number]
         if not page.is_open:
             page.is_open, page.asks.value = True, 1
-            self._engine.flush_tlb()  # so that the next fetch misses
+            self._engine.flush_tlb()  # the next fetch must miss: the shadow is out of date
 
     def frame(self, number: int, address: int) -> int:
         """The number of the page to execute instead of `number`, which is about to be fetched at a virtual address."""
         page = self._pages[number]
         if page.is_open:
             page.is_open = False
-            self._engine.flush_tlb()  # so that the next store misses
-            for near in self._near(number):
+            self._engine.flush_tlb()  # the next store must miss: it would change what is executed unseen
+            for near in self._near(number):  # an instruction across the bounds has changed for both pages
                 near.make_stale()
         if page.is_stale:
             self._show(number, page, address)
@@ -173,16 +174,16 @@ class DeferredSites:
         return ctypes.addressof(self._pages[number].asks)
 
     def _near(self, number: int) -> list[_Page]:
-        """A page and its neighbours, since an instruction may be in two pages."""
+        """A page and its neighbours, which can share an instruction with it."""
         return [self._pages[near] for near in (number - 1, number, number + 1) if near in self._pages]
 
     def real(self, physical: int) -> int:
-        """The guest's own address for an address in a shadow; any other address as it is."""
+        """The physical address that the guest knows, for one in a shadow; any other address as it is."""
         index = (physical - SHADOW_FRAMES) // _PAGE
         return physical if index < 0 else self._order[index] * _PAGE | physical % _PAGE
 
     def refresh(self) -> None:
-        """Show every page again, after other probes were enabled or memory was armed."""
+        """Make every shadow again before it is executed, after other probes were enabled or memory was armed."""
         for page in self._pages.values():
             page.forget()
         self._hits.clear()
@@ -206,7 +207,7 @@ class DeferredSites:
         page.is_stale = False
         content = self._memory.read(number * _PAGE, _PAGE)
         around = self._around(number)
-        if content + around == page.content:
+        if content + around == page.content:  # written with the same bytes: the shadow and its translation are right
             return
         page.content = content + around
         self._decode(page, is_ours=self._is_ours(number * _PAGE - page.distance, content))
@@ -216,7 +217,7 @@ class DeferredSites:
             rows = rows[~self._blocks.shown(self._rows[rows], self._now["original"][rows], armed)]
         self._arm(shadow, number * _PAGE - page.distance, rows[self._is_armed[rows]])
         self._memory.write(self._frames[number] * _PAGE, shadow.data)
-        if page.was_fetched:
+        if page.was_fetched:  # else nothing of it was translated
             self._engine.forget_code(address & -_PAGE, _PAGE)
 
     def _around(self, number: int) -> bytes:
@@ -226,7 +227,7 @@ class DeferredSites:
         return b"".join(self._memory.read(at, _LONGEST) for at in parts if self._memory.find(at, _LONGEST) is not None)
 
     def _is_ours(self, link: int, content: bytes) -> bool:
-        """Whether a page still has the image's code, apart from what is patched in it."""
+        """Whether a page still holds the image's code, apart from what was patched in it."""
         for segment in self._loaded.image.segments:
             start, end = max(link, segment.address), min(link + _PAGE, segment.address + segment.file_size)
             if start < end:
@@ -237,9 +238,9 @@ class DeferredSites:
         return False
 
     def _decode(self, page: _Page, *, is_ours: bool) -> None:
-        """Note the instructions that are at the page's sites now."""
+        """Update the records of the page's sites with the instructions that are there now."""
         texts = self._functions(page) if is_ours else []
-        rows, texts = self._news(page, texts)
+        rows, texts = self._changed(page, texts)
         before = self._now["original"][rows].copy()
         self._is_armed[rows] = False
         self._reason[rows] = Reason.NO_BOUNDARY if is_ours else Reason.NONE
@@ -247,7 +248,8 @@ class DeferredSites:
             found = self._dissector.dissect(text.code, text.address, text.ranges)
             self._note(rows, text.code, text.address, found)
             if np.isin(found.reason, _BY_OTHERS).any():
-                page.noted.clear()
+                page.noted.clear()  # a change of any function may change the verdict
+        # A hit was made for the instruction that was there: the next breakpoint makes another.
         changed = (self._now["original"][rows] != before) | ~self._is_armed[rows]
         for index in rows[changed].tolist():
             self._trap.remove(self._hits.pop(index, ()))
@@ -270,11 +272,11 @@ class DeferredSites:
             found.append(_Text(text, first, ranges, numbers[some]))
         return found
 
-    def _news(self, page: _Page, texts: list[_Text]) -> tuple[NDArray[np.intp], list[_Text]]:
-        """The rows and the functions that are not noted yet as they are now; they will be.
+    def _changed(self, page: _Page, texts: list[_Text]) -> tuple[NDArray[np.intp], list[_Text]]:
+        """The rows and the functions whose bytes are not those that were noted; notes their bytes.
 
-        Only where no functions overlap, so that a row belongs to one. What a function with an instruction across the
-        page's bounds has is noted by two pages: it is always decoded.
+        This takes functions that do not overlap, so that a row belongs to one. A function with an instruction across
+        the page's bounds has rows in two pages, either of which may have changed: it is always decoded.
         """
         if len(texts) != 1:
             page.noted.clear()
@@ -298,7 +300,8 @@ class DeferredSites:
         for name in ("size", "kind", "verdict", "flow"):
             self._now[name][rows] = getattr(found, name)[at]
         self._target[rows] = found.target[at]
-        is_return = self._sites.manifest.sites["flow"][self._rows[rows]] == Flow.RETURN  # by way of a thunk
+        is_return = self._sites.manifest.sites["flow"][self._rows[rows]] == Flow.RETURN
+        # Linux writes a jump to its return thunk over a return: that is a return, not a tail call.
         self._now["flow"][rows[is_return & (found.flow[at] == Flow.JUMP)]] = Flow.RETURN
         padded = np.concatenate([code, np.zeros(16, np.uint8)])
         places = (found.address[at] - np.uint64(address)).astype(np.int64)
@@ -324,8 +327,9 @@ class DeferredSites:
     # -- hits ----------------------------------------------------------------------------------------------------------
 
     def claim(self, pc: int) -> Hit | None:
-        """What to do at a breakpoint at `pc`; None if it is not a deferred site's."""
+        """The hit of a breakpoint at `pc`; None if it is not a deferred site's."""
         try:
+            # Sites are found by the physical address, since a kernel runs its code by several virtual ones.
             physical = self._space.real_physical(pc)
         except PageFault:
             return None
@@ -344,13 +348,14 @@ class DeferredSites:
             else:
                 site = replace(site, trampoline=slot)
             if slot is None and site.emulation is None:
-                return self._pass_over(index, physical // _PAGE)
+                return self._skip(index, physical // _PAGE)
         self._hits.setdefault(index, []).append(pc)
         self._trap.add(site, pc)
         return self._trap.hits[pc]
 
-    def _pass_over(self, index: int, number: int) -> Hit:
-        """Handle a site whose instruction can have no trampoline: remove its breakpoint and let the guest go on."""
+    def _skip(self, index: int, number: int) -> Hit:
+        """The hit of a site whose instruction can have no trampoline: it removes the breakpoint, and the guest executes
+        the instruction as if there had been none."""
         self._out_of_reach.append((index, self._now["original"][index]))
 
         def again(pc: int) -> None:
@@ -369,6 +374,8 @@ class DeferredSites:
         instruction = record["original"].tobytes()[: int(record["size"])]
         if self._trampolines is None:
             return self._fill(index, own)
+        # By the address as well: a slot that jumps back serves one. And by the instruction: code is switched back and
+        # forth.
         slot = self._slots.get((pc, instruction)) or self._trampolines.slot(int(record["kind"]), instruction, pc)
         if slot is not None:
             self._slots[pc, instruction] = slot
@@ -377,6 +384,7 @@ class DeferredSites:
     def _fill(self, index: int, slot: int) -> int | None:
         """Put the site's instruction into its own slot."""
         record = self._now[index : index + 1]
+        # With breakpoints at the end the slot of the file serves: only its instruction is another.
         columns = {name: record[name] for name in ("address", "size", "kind", "flow", "verdict")}
         row = Instructions(
             target=self._target[index : index + 1], function=record["function"].view(np.int32),

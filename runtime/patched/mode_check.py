@@ -1,8 +1,8 @@
 """The first hit of a breakpoint -> its site, if the CPU is in the mode in which the code was read; else none.
 
 An image does not always tell which of its code is 16- or 32-bit; the CPU knows. Only the first hit of a site comes
-here. A site that was read in the wrong mode may be inside an instruction, so what is displaced may be no instruction:
-the original bytes are put back, and the guest continues as if nothing had happened.
+here. A site that was decoded in the wrong mode may be inside an instruction, so that the displaced bytes are no
+instruction: the original bytes are restored, and the guest continues as if nothing had happened.
 """
 
 from collections.abc import Callable
@@ -22,14 +22,14 @@ class ModeCheck:
         system: System,
         warn: Callable[[str], None],
     ) -> None:
-        """`claim` finds sites. `pristine` puts back what armed sites replaced in bytes at an address."""
+        """`claim` finds sites. `pristine` restores, in bytes read at an address, what armed sites replaced."""
         self._claim = claim
         self._pristine = pristine
         self._system = system
         self._warn = warn
 
     def claim(self, pc: int) -> Hit | None:
-        """What to do at a breakpoint at `pc`; None if it is the guest's own."""
+        """The hit of a breakpoint at `pc`; None if it is the guest's own."""
         hit = self._claim(pc)
         if hit is None:
             return None

@@ -1,8 +1,8 @@
 """A patched module that the guest loads by itself -> its sites, wherever the guest has put them.
 
-Its breakpoints come with the file. At a hit the bytes around it tell which site it is, so nothing need be known of how
-a kernel loads modules. Memory of one that is gone, or of code that runs once, is used again: a site is looked up again
-if something else is there by now. So the engine counts no hits here by itself: each is dispatched.
+Its breakpoints come with the file. At a hit the bytes around it identify the site, so nothing need be known of how a
+kernel loads modules. Memory of a module that was removed, or of code that runs once, is used again: a site is looked up
+again if other bytes are there by now. So the engine counts no hits here by itself: each is dispatched.
 """
 
 from typing import Final
@@ -23,8 +23,8 @@ from kinst.targets.image import Image
 from kinst.targets.kernels.patched_at_boot import written_by_kernel
 
 _PAGE: Final = 4096
-_SEEN: Final = 16  # bytes from a site on by which it is known again
-_ENOUGH: Final = 8  # bytes that are alike, so that it is no coincidence
+_SEEN: Final = 16  # bytes from a site on that must not have changed since its last hit
+_ENOUGH: Final = 8  # bytes that match, so that it is no coincidence
 
 
 class ModuleSites:
@@ -33,7 +33,7 @@ class ModuleSites:
     def __init__(
         self, table: SiteTable, image: Image, system: System, kernel: Loaded, trampolines: MovedTrampolines | None
     ) -> None:
-        """`trampolines` are for machines on which the file's own serve one address only."""
+        """`trampolines` are for machines on which those of the file serve one address only."""
         self.table = table
         self._system = system
         self._kernel = [range(start, start + size) for start, _, size in kernel.segments]
@@ -42,17 +42,18 @@ class ModuleSites:
         written = np.concatenate([image.relocated, written_by_kernel(image)[:, :2]])
         texts = texts_of(image, table.manifest.patched["address"], written)
         self._surroundings = Surroundings(texts, self._fetch)
-        self._telling = [_telling(text, table) for text in texts]
+        self._fixed = [_fixed(text, table) for text in texts]
         self._distances: dict[int, None] = {}  # of sections, in bytes, from their link addresses
         self._hits: dict[int, tuple[bytes, Hit]] = {}
 
     def arm(self) -> None:
-        """Take note of what is enabled. Breakpoints stay in the guest's memory, which is its own."""
+        """Take over what is enabled. No breakpoint is written or removed: where the guest has put the module is not
+        known."""
         self.table.arm(self._system.memory, self._system.trap)
         self._hits.clear()
 
     def claim(self, pc: int) -> Hit | None:
-        """What to do at a breakpoint at `pc`; None if it is not this module's."""
+        """The hit of a breakpoint at `pc`; None if it is not this module's."""
         if any(pc in one for one in self._kernel):
             return None
         seen = self._fetch(pc, min(_SEEN, _PAGE - pc % _PAGE))
@@ -65,7 +66,7 @@ class ModuleSites:
         trap = self._system.trap
         record = self.table.manifest.sites[row]
         instruction = record["original"].tobytes()[: int(record["size"])]  # no relocation is applied to a site
-        # It is not added, so that the next hit comes here as well.
+        # It is not added to the trap path, so that the next hit comes here as well, and other bytes are noticed.
         hit = trap.prepared(moved_site(self.table, self._trampolines, row, pc, instruction), pc)
         self._hits[pc] = seen, hit
         return hit
@@ -77,7 +78,7 @@ class ModuleSites:
             candidates = self._surroundings.alike(pc, candidates, reach)
             if not len(candidates):
                 return None
-            if len(candidates) == 1 and self._tells(int(candidates[0]), reach):
+            if len(candidates) == 1 and self._is_certain(int(candidates[0]), reach):
                 break
         known = [link for link in candidates.tolist() if len(candidates) == 1 or pc - link in self._distances]
         if len(known) != 1:
@@ -88,19 +89,20 @@ class ModuleSites:
         self._distances[pc - known[0]] = None
         return self.table.row_at(known[0])
 
-    def _tells(self, link: int, reach: int) -> bool:
-        """Whether enough of the code around a site is as the file has it, whatever loads it, to be no other code."""
-        for start, telling in self._telling:
-            if 0 <= link - start < len(telling):
-                return bool(telling[max(link - start - reach, 0) : link - start + reach].sum() >= _ENOUGH)
+    def _is_certain(self, link: int, reach: int) -> bool:
+        """Whether enough bytes around a site are the same wherever the module is loaded, so that it cannot be other
+        code."""
+        for start, fixed in self._fixed:
+            if 0 <= link - start < len(fixed):
+                return bool(fixed[max(link - start - reach, 0) : link - start + reach].sum() >= _ENOUGH)
         return False
 
 
-def _telling(text: CodeText, table: SiteTable) -> tuple[int, NDArray[np.bool_]]:
+def _fixed(text: CodeText, table: SiteTable) -> tuple[int, NDArray[np.bool_]]:
     """The address of a text, and which of its bytes are neither breakpoints nor changed when it is loaded."""
-    telling = ~text.is_written
+    fixed = ~text.is_written
     sites = table.manifest.patched
     for address, size in zip(sites["address"].tolist(), patched_sizes(sites["size"], table.arch).tolist(), strict=True):
-        if 0 <= address - text.address < len(telling):
-            telling[address - text.address : address - text.address + size] = False
-    return text.address, telling
+        if 0 <= address - text.address < len(fixed):
+            fixed[address - text.address : address - text.address + size] = False
+    return text.address, fixed

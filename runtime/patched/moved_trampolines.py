@@ -9,8 +9,8 @@ from kinst.runtime.machine.loading.loaded import Loaded
 from kinst.runtime.machine.system import System
 from kinst.runtime.trap.arch.registry import MovedTrampoline, moved_trampoline
 
-_LEAST: Final = 1 << 16  # bytes that the room grows by
-_ROOM: Final = 64 << 20  # bytes that must be free for it
+_LEAST: Final = 1 << 16  # bytes that the overlay grows by
+_SPACE: Final = 64 << 20  # bytes that must be free for it
 
 
 class MovedTrampolines:
@@ -26,12 +26,13 @@ class MovedTrampolines:
         self._loaded = loaded
         self._trap, self._space, self._engine = system.trap, system.space, system.engine
         breakpoints = system.arch.breakpoints
-        self._slot_size, self._filler = system.arch.slot_size, breakpoints[min(breakpoints)]
+        self._slot_size = system.arch.slot_size
+        self._filler = breakpoints[min(breakpoints)]  # a guest that jumps to a free slot traps
         self._step = step or system.arch.longest_trampoline
         self._free = range(0)  # addresses of free slots
 
     def slot(self, kind: int, instruction: bytes, address: int) -> int | None:
-        """A trampoline for an instruction at `address`; None if it can have none or no room is left."""
+        """A trampoline for an instruction at `address`; None if it can have none or no space is left."""
         if not self._free and not self._grow():
             return None
         code = self._make(kind, instruction, address, self._free[0])
@@ -43,7 +44,7 @@ class MovedTrampolines:
 
     def _grow(self) -> bool:
         end = self._trap.trampolines.start if self._trap.trampolines else self._below_image()
-        size = max(_LEAST, len(self._trap.trampolines) & -_LEAST)
+        size = max(_LEAST, len(self._trap.trampolines) & -_LEAST)  # twice as many each time
         start = end - size
         if start < 0 or any(start < base + length and base < end for base, _, length in self._loaded.segments):
             return False
@@ -57,7 +58,7 @@ class MovedTrampolines:
         """An end below the image, which may have been moved to where its trampolines would be."""
         end = self._end
         for base, _, size in sorted(self._loaded.segments, reverse=True):
-            if base < end and end - _ROOM < base + size:
+            if base < end and end - _SPACE < base + size:
                 end = base & -_LEAST
         return end
 

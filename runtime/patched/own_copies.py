@@ -1,8 +1,8 @@
-"""An address that is in no known part of an image -> how far the copy of itself that the image made there is away.
+"""An address that is in no known part of an image -> the distance of the copy of itself that the image made there.
 
-Firmware as U-Boot runs where it was loaded only as long as it must: it copies itself to the end of RAM, and goes on
-there. It moves by whole pages, and is where it says it is: physical addresses are virtual ones. A kernel's addresses
-are not, nor are those of programs, so that theirs cost one look at a page.
+Firmware such as U-Boot runs where it was loaded only as long as it must: it copies itself to the end of RAM, and
+continues there. It moves by whole pages, and its physical addresses are its virtual ones. Those of a kernel and of
+programs are not, so that for a page of theirs one translation is all that this costs.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,7 +15,7 @@ from kinst.runtime.machine.loading.loaded import Loaded
 from kinst.runtime.machine.memory import PAGE, PhysicalMemory
 from kinst.targets.elf.header import PF_X, PT_LOAD
 
-_PLACES: Final = (0x108, 0x508, 0x908, 0xD08)  # in a page, of the 64-bit words that tell which page it may be
+_PLACES: Final = (0x108, 0x508, 0x908, 0xD08)  # in a page, of the 64-bit words that select the page to compare with
 _LEAST: Final = 64  # bytes of a page that are not 0
 _LEAST_ALIKE: Final = 0.75  # of these: relocations and breakpoints are in the others
 _MOST_SEEN: Final = 1 << 16
@@ -25,14 +25,14 @@ class OwnCopies:
     """Finds the copies of one image."""
 
     def __init__(self, loaded: Loaded, memory: PhysicalMemory, observe: Callable[[int], int | None]) -> None:
-        """Nothing is read before somebody asks. `observe` gives the physical address of a virtual one."""
+        """Nothing is read before the first question. `observe` gives the physical address of a virtual one."""
         self._loaded, self._memory, self._observe = loaded, memory, observe
         self._pages: dict[int, NDArray[np.uint8]] = {}  # link address -> content
         self._words: dict[tuple[int, int], int] = {}  # place and word -> link address; -1: of several pages
-        self._seen: set[int] = set()  # virtual pages that are none
+        self._seen: set[int] = set()  # virtual pages that are no copies
 
     def finder(self, known: Callable[[], Sequence[int]], add: Callable[[int], None]) -> Callable[[int], bool]:
-        """Whether an address is in a copy that is not known so far, which is added then."""
+        """A function that says whether an address is in a copy that was not known so far; it adds that one."""
 
         def find(address: int) -> bool:
             distance = self.distance(address)
@@ -56,12 +56,13 @@ class OwnCopies:
         return None if found is None else page - found
 
     def _is_outside(self, page: int) -> bool:
-        """Whether there is memory, and not what was loaded: a kernel's early code is there by another address."""
+        """Whether there is memory that is not the loaded image itself: a kernel's early code runs there at physical
+        addresses, and is no copy."""
         loaded = (range(start, start + size) for _, start, size in self._loaded.segments)
         return self._memory.has(page, PAGE) and not any(page in one for one in loaded)
 
     def _link(self, page: int) -> int | None:
-        """The link address of the page that one is a copy of."""
+        """The link address of the page of which this one is a copy."""
         if not self._words:
             self._read()
         content = np.frombuffer(self._memory.read(page, PAGE), np.uint8)

@@ -40,29 +40,29 @@ class RelocatedCopies:
             sites: the image's.
             loaded: where it was loaded.
             distances: how far its copies are from the link address, in bytes: first what was loaded, then those that
-                are found, here and by others who share the list.
+                are found, here and by others that share the list.
             trap: the trap path.
-            trampolines: for machines on which the image's own do not serve copies.
+            trampolines: for machines on which those of the image do not serve copies.
             space: the guest's memory.
         """
         self._sites = sites
         self._loaded = loaded
         self._trap = trap
         self._trampolines = trampolines
-        self._space, self._fetch = space, space.fetch  # reads instruction bytes as they are in memory, with armed sites
+        self._space, self._fetch = space, space.fetch  # which gives instruction bytes as they are, with breakpoints
         self._breakpoints = sorted(set(sites.arch.engine.armed.values()), key=len)
         self._distances = distances
         self._around: Surroundings | None = None
-        self._unknown: set[int] = set()
+        self._unknown: set[int] = set()  # addresses of breakpoints that belong to no site
 
     def pristine(self, address: int, content: bytes) -> bytes:
-        """Bytes read at a virtual address, with the original ones at armed sites, also in copies."""
+        """Bytes read at a virtual address, with the original ones at armed sites, those of copies included."""
         for distance in self._distances:
             content = self._sites.pristine(address - distance, content)
         return content
 
     def claim(self, pc: int) -> Hit | None:
-        """What to do at a breakpoint at `pc`; None if it is the guest's own."""
+        """The hit of a breakpoint at `pc`; None if it is the guest's own."""
         for known in self._distances:
             hit = self._hit(pc, known)
             if hit is not None:
@@ -77,6 +77,8 @@ class RelocatedCopies:
         row = self._sites.row_at(pc - distance)
         if row is None or not self._sites.is_armed[row]:
             return None
+        # Trampolines that end with a breakpoint were loaded with the image; those that jump back do so to link
+        # addresses, so for them an image with a bias is a copy as well.
         is_moved = distance != (self._loaded.bias if self._trampolines is None else 0)
         self._trap.add(self._moved(row, pc, pc - distance) if is_moved else self._sites.site(row), pc)
         return self._trap.hits[pc]
@@ -93,10 +95,10 @@ class RelocatedCopies:
     def _find(self, pc: int) -> int | None:
         """How far the code at `pc` is from where it was linked, in bytes; None if it is no copy."""
         if not self._is_breakpoint(pc):
-            return None  # the guest's own
+            return None  # the exception is the guest's own
         if pc in self._unknown:
             return None
-        link = self._aliased(pc)
+        link = self._aliased(pc)  # certain and cheap: before code is compared
         link = self._link_address(pc) if link is None else link
         if link is None or self._sites.row_at(link) is None:
             self._unknown.add(pc)
@@ -104,7 +106,8 @@ class RelocatedCopies:
         return pc - link
 
     def _is_breakpoint(self, pc: int) -> bool:
-        """Whether a breakpoint of ours is in memory there. Only the longest may reach a page that is not mapped."""
+        """Whether a breakpoint of ours is in memory there. A longer one is read only where the shortest or its start
+        is: it might reach into a page that is not mapped."""
         shortest = self._breakpoints[0]
         try:
             content = self._fetch(pc, len(shortest))
@@ -129,16 +132,16 @@ class RelocatedCopies:
 
     def _link_address(self, pc: int) -> int | None:
         """The link address of the only site of which the code around `pc` can be a copy; None if there is no such site.
-        Images nearly always move by whole pages."""
+        Images nearly always move by whole pages: those candidates come first."""
         addresses = self._sites.manifest.sites["address"][self._sites.is_armed]
         in_page = np.uint64(pc % _PAGE)
         for candidates in (addresses[addresses % np.uint64(_PAGE) == in_page], addresses):
-            found = self._alike().one_of(pc, candidates) if len(candidates) else None
+            found = self._known_code().one_of(pc, candidates) if len(candidates) else None
             if found is not None:
                 return found
         return None
 
-    def _alike(self) -> Surroundings:
+    def _known_code(self) -> Surroundings:
         """The segments with sites, as they were loaded and armed."""
         if self._around is None:
             image, addresses = self._loaded.image, self._sites.manifest.patched["address"]
@@ -150,7 +153,7 @@ class RelocatedCopies:
 
 
 def moved_site(sites: SiteTable, trampolines: MovedTrampolines | None, row: int, pc: int, instruction: bytes) -> Site:
-    """A site whose code is elsewhere by now, at `pc`, where its instruction is this.
+    """A site whose code is at `pc` by now, and its instruction there `instruction`.
 
     Raises:
         MachineError: its instruction can have no trampoline there.

@@ -1,5 +1,5 @@
-"""Code of the guest that is run on the side, to see what it would do: on copies of the CPU's registers and of the pages
-that it touches. The guest notices nothing of it.
+"""Guest code that is run ahead, to see what it would do: in another emulator, on copies of the CPU's registers and of
+the pages that it accesses. The guest cannot observe it.
 """
 
 import mmap
@@ -17,9 +17,9 @@ from kinst.runtime.trap.trap_frame import TrapFrame
 _PAGE: Final = 4096
 _OFFSET: Final = _PAGE - 1
 _ADDRESS: Final = (1 << 64) - 1
-_DATA_PAGES: Final = 256  # copies of a run
-_CODE_PAGES: Final = 8192  # copies that are kept, with what was translated of them
-_FEWEST: Final = 512  # that are left when a run begins
+_DATA_PAGES: Final = 256  # copies, for each run anew
+_CODE_PAGES: Final = 8192  # copies that are kept, so that their translation is, too
+_FEWEST: Final = 512  # free ones when a run begins
 _DATA: Final = int(Permission.READ | Permission.WRITE)
 _CODE: Final = int(Permission.READ | Permission.EXECUTE)
 
@@ -31,12 +31,13 @@ class SecondCpu:
         """The emulator behind it is made when it runs for the first time. `loaded` is where the guest's image is."""
         self._system = system
         self._image = loaded.segments
-        self._physical: dict[int, int] = {}  # of the image's pages by virtual address: they stay where they are
-        self._data: dict[int, int] = {}  # physical address of a page -> page of the pool, of this run
-        # Code is translated for where it stops: virtual page -> its bytes in the guest, page of the pool.
+        self._physical: dict[int, int] = {}  # of the image's pages by virtual address, which do not change
+        self._data: dict[int, int] = {}  # of this run: physical address of a page -> page of the pool
+        # By the addresses at which runs stop, for which code is translated: virtual page -> its bytes in the guest,
+        # page of the pool.
         self._code_of: dict[frozenset[int], dict[int, tuple[bytes, int]]] = {}
         self._code: dict[int, tuple[bytes, int]] = {}
-        self._code_pages = 0  # used up
+        self._code_pages = 0  # that are in use
         self._stops: frozenset[int] = frozenset()
         self._change: Callable[[int, memoryview], None] = _as_it_is
         self._pool = memoryview(b"")
@@ -60,9 +61,10 @@ class SecondCpu:
     # -- running ------------------------------------------------------------------------------------------------------
 
     def begin(self, pc: int, change: Callable[[int, memoryview], None]) -> None:
-        """Take the guest's state, and go to `pc`. `change` is called with the address and the content of each page of
-        data that is copied, and may change the copy."""
+        """Copy the guest's registers, and go to `pc`. `change` is called with the address and the content of each page
+        of data that is copied, and may change the copy."""
         engine = self._engine
+        # A page of code cannot be reused by itself: what was translated of it would run in place of the new code.
         if self._code_pages > _CODE_PAGES - _FEWEST:
             self._code_of.clear()
             self._code_pages = 0
@@ -71,7 +73,7 @@ class SecondCpu:
         self._change = change
         self._system.engine.states.save_to(self._state)
         engine.states.restore(self._state)
-        engine.flush_tlb()
+        engine.flush_tlb()  # it has the data pages of the last run
         engine.set_pc(pc)
 
     def go_to(self, pc: int) -> None:
@@ -79,13 +81,13 @@ class SecondCpu:
         self._engine.set_pc(pc)
 
     def run(self, stops: frozenset[int], limit: int) -> int | None:
-        """Run until the PC is one of `stops`, at most `limit` instructions. Returns the PC; None if it came to none."""
+        """Run until the PC is one of `stops`, at most `limit` instructions. Returns the PC; None if it reached none."""
         engine = self._engine
         if stops is not self._stops:
             self._stops, self._code = stops, self._code_of.setdefault(stops, {})
             engine.stop_at(list(stops))
         self._counter.grant(limit)
-        reason = engine.run()
+        reason = engine.run()  # a fault or an exception ends it as well: nothing handles them here
         pc = engine.pc()
         if reason is not Stop.HALTED or pc not in stops:
             return None
@@ -123,7 +125,8 @@ class SecondCpu:
         return page
 
     def _code_page(self, virtual: int, content: memoryview) -> int | None:
-        """A copy without breakpoints; another one if the guest has changed the page, as the first one is translated."""
+        """A copy without breakpoints. A page that the guest has changed gets another: the first one has been
+        translated."""
         known = self._code.get(virtual)
         if known is not None and known[0] == content:
             return known[1]

@@ -1,4 +1,4 @@
-"""A manifest, and where its image was loaded -> armed breakpoints in memory, and what to do when one is hit.
+"""A manifest, and where its image was loaded -> armed breakpoints in memory, and the site of each hit.
 
 Sites are kept as columns, since a kernel may have millions. A site becomes an object when it is hit for the first time.
 """
@@ -19,7 +19,7 @@ from kinst.runtime.patched.call_blocks import Block, no_blocks
 from kinst.runtime.patched.guest_ram import GuestRam
 from kinst.runtime.patched.spare_trampolines import SpareTrampolines, whole_slot
 from kinst.runtime.patched.static_gates import StaticMarks, gated
-from kinst.runtime.patched.trampoline_ends import end_with_jumps, led_to
+from kinst.runtime.patched.trampoline_ends import end_with_jumps, target_of
 from kinst.runtime.trap.arch.emulator import Emulation, Emulator
 from kinst.runtime.trap.arch.registry import jump, moved_trampoline
 from kinst.runtime.trap.delivery import DISPATCHED, Delivery, Way
@@ -35,12 +35,12 @@ Argument = Callable[[Firing, int], int]
 ArgumentAt = Callable[[int, int], Argument]  # (row of the probe, link address of the site) -> arg0, arg1, ...
 
 # A site of these kinds is a return only if control leaves the function: a conditional branch or a computed jump out of
-# the function is a tail call; inside the function it is a loop or a switch.
+# the function is a tail call, one inside the function a loop or a switch.
 _CONDITIONAL = (Flow.BRANCH, Flow.INDIRECT_JUMP)
 _CALLS = (Flow.CALL, Flow.INDIRECT_CALL)
 _LONGEST = 16  # the most bytes of a site
 _FEW = 16  # sites
-_TOLD = Delivery(Way.DISPATCH, "it is in a module that the guest loads")
+_IN_MODULE = Delivery(Way.DISPATCH, "it is in a module that the guest loads")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,17 +54,18 @@ class Patched:
 
 @dataclass(frozen=True, slots=True)
 class SiteHooks:
-    """What the machine around a table of sites does for it."""
+    """What a table of sites needs of the machine."""
 
-    # Takes the place of what probes do at a tail call of a function of some size.
+    # Makes the enabling that stands for these at a tail call out of a function of some size: they fire when what is
+    # called returns.
     returning: Callable[[Sequence[Enabling], int], Enabling]
-    at_block: Callable[[Block, Enabling], Enabling] = no_blocks  # what a probe does where a block is
-    spare: SpareTrampolines | None = None  # for what needs a trampoline of its own; None: nothing does
+    at_block: Callable[[Block, Enabling], Enabling] = no_blocks  # the enabling of a tracepoint: see `CallBlocks`
+    spare: SpareTrampolines | None = None  # trampolines that the file does not have; None: none are needed
     begins: Callable[[NDArray[np.bool_]], NDArray[np.bool_]] | None = None  # see `SiteDeliveries`
 
 
 class SiteTable:
-    """All sites of an image: which are armed, and what each means."""
+    """All sites of an image: which are armed, and what happens at each."""
 
     def __init__(
         self,
@@ -81,7 +82,7 @@ class SiteTable:
             patched: the image in memory.
             arch: its machine.
             emulator: computes the effects of its instructions.
-            hooks: what the machine around it does.
+            hooks: what it needs of the machine.
             is_module: it is a module that the guest loads, where hits are dispatched.
         """
         self.is_module = is_module
@@ -91,7 +92,7 @@ class SiteTable:
         self._emulator, self._hooks = emulator, hooks
         self.armed_bytes = arch.engine.armed
         self._addresses: NDArray[np.uint64] = np.ascontiguousarray(self.manifest.sites["address"])
-        self._in_order = self._addresses.data  # the same, as numbers of Python: one is found several times as fast
+        self._in_order = self._addresses.data  # the same as numbers of Python, in which bisect is several times as fast
         self._first_enabling = np.searchsorted(self.manifest.enablings["site"], np.arange(len(self._addresses) + 1))
         self._actions: list[Action] = [lambda _firing: None]
         self._action_of = np.zeros(len(self.manifest.probes), np.uint32)  # index in `_actions`; 0: disabled
@@ -100,15 +101,15 @@ class SiteTable:
         self.argument_registers: dict[int, ArgumentRegisters] = {}  # by ProbeKind
         self.identifiers = self.manifest.identifiers  # identifiers of the probes, by row
         self._order = np.argsort(self.identifiers, kind="stable")
-        self._is_patched = ~self.manifest.is_deferred
+        self._is_patched = ~self.manifest.is_deferred  # sites that have a breakpoint in the file
         self.is_wanted = np.ones(len(self._addresses), np.bool_)  # sites with an enabled probe
         self.at_blocks = np.zeros(len(self._addresses), np.bool_)  # sites that need no breakpoint: see `BlockSites`
-        self.is_armed = self._is_patched.copy()  # sites at which memory has a breakpoint: at first those of the file
+        self.is_armed = self._is_patched.copy()  # sites at which memory has a breakpoint: at first that of the file
         self._marks = StaticMarks(patched.loaded)
         self.is_stale = True  # memory is not yet armed for what is enabled
         self._deliveries: SiteDeliveries | None = None  # None: another decision is due
-        self._fill: Callable[[int, bytes], None] | None = None  # writes a trampoline; None: nobody can reach them
-        self._distance = 0  # of the trampolines from where link addresses and the bias say
+        self._fill: Callable[[int, bytes], None] | None = None  # writes a trampoline; None: they are not in memory
+        self._distance = 0  # of the trampolines from their link addresses plus the bias
 
     def rows_of(self, identifiers: NDArray[np.intp]) -> NDArray[np.intp]:
         """The rows of those identifiers that are probes of this image."""
@@ -117,13 +118,13 @@ class SiteTable:
     # -- enabling -----------------------------------------------------------------------------------------------------
 
     def enable(self, rows: NDArray[np.intp], action: Action) -> None:
-        """Let probes (rows of the manifest) do `action`. It takes effect with `arm`."""
+        """Enable probes (rows of the manifest) with `action`. It takes effect with `arm`."""
         self._actions.append(action)
         self._action_of[rows] = len(self._actions) - 1
         self._change()
 
     def disable(self, rows: NDArray[np.intp]) -> None:
-        """Let probes do nothing. It takes effect with `arm`."""
+        """Disable probes. It takes effect with `arm`."""
         self._action_of[rows] = 0
         self._change()
 
@@ -146,18 +147,18 @@ class SiteTable:
         self.decide_again()
 
     def decide_again(self) -> None:
-        """What deliveries were decided from is not so any more. It takes effect with `arm`."""
+        """Decide deliveries again, since what they depend on has changed. It takes effect with `arm`."""
         self._deliveries = None
 
     @property
     def _probe_actions(self) -> ProbeActions:
-        deliveries = [_TOLD if self.is_module else delivery_of(action) for action in self._actions]
+        deliveries = [_IN_MODULE if self.is_module else delivery_of(action) for action in self._actions]
         reads = [reads_of(action) for action in self._actions]
         return ProbeActions(deliveries, reads, self._action_of, tuple(self._planted), self.argument_registers)
 
     @property
     def deliveries(self) -> SiteDeliveries:
-        """How the hits of each site are delivered, with what is enabled now."""
+        """How the hits of each site are delivered, for what is enabled now."""
         if self._deliveries is None:
             displaced = Displaced(self.arch, self.manifest.method, reaches=self._reaches())
             self._deliveries = SiteDeliveries(self.manifest, self._probe_actions, displaced, self._hooks.begins)
@@ -172,7 +173,7 @@ class SiteTable:
 
     @property
     def is_counted(self) -> bool:
-        """Whether all that happens anywhere is to count."""
+        """Whether all that is enabled only counts."""
         ways = self._probe_actions.ways()[self.active]
         return bool((ways <= Way.RECORD).all())
 
@@ -201,7 +202,9 @@ class SiteTable:
                 with memory.code(physical, length) as code:
                     _scatter(code, virtual, addresses, content)
         self._marks.set(memory, self._enabled_static())
-        trap.remove([address for address in trap.hits if address not in trap.trampolines])  # a CPU may be in one
+        # The hits of sites are made again for what is enabled now; the ends of trampolines stay, for a CPU may be in
+        # one.
+        trap.remove([address for address in trap.hits if address not in trap.trampolines])
         self.is_stale = False
 
     def _enabled_static(self) -> list[tuple[int, StaticProbe]]:
@@ -211,7 +214,7 @@ class SiteTable:
         return [(int(self.identifiers[row]), self.manifest.static[int(probes["offset"][row])]) for row in rows.tolist()]
 
     def show_armed(self, address: int, text: NDArray[np.uint8]) -> None:
-        """Put what memory was armed with into `text`, a copy of the image's bytes from a link address on."""
+        """Arm `text`, a copy of the image's bytes from a link address on, as memory is armed."""
         for size, rows in self._by_size():
             _scatter(text, address, self._addresses[rows], self._content(rows, size))
 
@@ -222,23 +225,24 @@ class SiteTable:
             yield size, np.flatnonzero((sizes == size) & self._is_patched)
 
     def _content(self, rows: NDArray[np.intp], size: int) -> NDArray[np.uint8]:
-        """(n, width) bytes that memory must have at sites of one size; on amd64 the width is one byte."""
+        """(n, width) bytes that memory must have at sites of one size; width is that of the breakpoint, on amd64
+        one."""
         armed = np.frombuffer(self.armed_bytes[size], np.uint8)
         content = self.manifest.sites["original"][rows].view(np.uint8).reshape(-1, 16)[:, : len(armed)].copy()
         content[self.is_armed[rows]] = armed
         return content
 
     def map_trampolines(self, space: AddressSpace, trap: TrapPath, engine: QilingMachine) -> None:
-        """Make the trampolines reachable, with the return breakpoints that Unicorn traps fastest. Trampolines that jump
-        back to link addresses are useless if the image was moved."""
+        """Map the trampolines, with the return breakpoints that Unicorn traps fastest. Those that jump back to link
+        addresses are of no use if the image was moved."""
         address, size = self.manifest.trampolines
         if not size or (self.arch.return_breakpoint is None and self._patched.loaded.bias):
             return
         code = self.slot_bytes(np.frombuffer(self._patched.trampolines, np.uint8).reshape(-1, self.arch.slot_size))
         start = address + self._patched.loaded.bias
         space.overlay(start, code.tobytes())
-        behind = max(start + size, trap.trampolines.stop)  # a module's are below the image's
-        trap.reach_trampolines(range(start, behind))
+        end = max(start + size, trap.trampolines.stop)  # those of a module are below those of the image
+        trap.reach_trampolines(range(start, end))
         engine.set_trampolines(start, len(trap.trampolines), self.arch.slot_size)
 
         def put(slot: int, content: bytes) -> None:
@@ -250,18 +254,18 @@ class SiteTable:
     def reach_trampolines(
         self, trap: TrapPath, fetch: Callable[[int, int], bytes], put: Callable[[int, bytes], None], distance: int = 0
     ) -> None:
-        """Let the CPU execute instructions in the trampolines that are emulated otherwise, and jump back from there.
+        """Let the CPU execute in trampolines what is emulated otherwise, and jump back from there.
 
         Args:
-            trap: its trampolines are in memory.
+            trap: the trap path, whose trampolines are in memory.
             fetch: reads code of trampolines: an address and a size.
-            put: writes code of a trampoline that may have been executed.
-            distance: how far the trampolines are from where link addresses and the bias say.
+            put: writes code of a trampoline, whose old code may have been translated.
+            distance: how far the trampolines are from their link addresses plus the bias.
         """
         self._distance = distance
 
         def fill(slot: int, content: bytes) -> None:
-            if fetch(slot, len(content)) != content:
+            if fetch(slot, len(content)) != content:  # else its translation would be lost for nothing
                 put(slot, content)
 
         self._fill = fill
@@ -307,17 +311,17 @@ class SiteTable:
             moved: its instruction in a copy, which relocations may have changed.
             method: a `Method` in place of the manifest's.
             record: what the guest wrote there (SITE), for a deferred site.
-            target: the link address that it jumps to.
+            target: the link address that it jumps to, for a deferred site.
         """
         written, record = record, self.manifest.sites[row] if record is None else record
         bias = self._patched.loaded.bias
         size = int(record["size"])
-        emulation, aside = None, None
+        emulation, out_of_line = None, None
         is_asked_for = (method or self.manifest.method) == Method.EMULATE and record["kind"] in self.arch.emulable
         if record["verdict"] == Verdict.EMULATE or is_asked_for:
             instruction = record["original"].tobytes()[:size] if moved is None else moved
             emulation = self._emulator.emulation(int(record["kind"]), instruction)
-            aside = self._aside(record, instruction, emulation)
+            out_of_line = self._out_of_line(record, instruction, emulation)
         rows = self.manifest.enablings["probe"][slice(*self._first_enabling[row : row + 2].tolist())]
         is_static = self.manifest.probes["kind"][rows] == ProbeKind.SDT
         plain = [row for row in rows[~is_static].tolist() if target is None or self._stands_for(row, record, target)]
@@ -325,22 +329,26 @@ class SiteTable:
         fired, instead = self._static(record, rows[is_static].tolist())
         enablings += fired
         address, trampoline = int(record["address"]) + bias, int(record["trampoline"]) + bias + self._distance
-        delivery = self.deliveries.of(row, written) if method is None else DISPATCHED  # there can be no trampoline
+        delivery = (
+            self.deliveries.of(row, written) if method is None else DISPATCHED
+        )  # asked for where there can be no trampoline
         site = Site(address, size, trampoline, instead or emulation, tuple(enablings), delivery=delivery)
-        return site if instead or aside is None else replace(site, aside=aside)
+        return site if instead or out_of_line is None else replace(site, out_of_line=out_of_line)
 
     def enablings(self, row: int) -> tuple[Enabling, ...]:
-        """What happens at one site, which has no static probe."""
+        """The enablings of one site, which has no static probe."""
         rows = self.manifest.enablings["probe"][slice(*self._first_enabling[row : row + 2].tolist())]
         return tuple(one for probe in rows.tolist() for one in self._enablings(self.manifest.sites[row], probe))
 
-    def _aside(self, record: np.void, instruction: bytes, emulation: Emulation) -> Callable[[int], int | None] | None:
-        """`Site.aside` of an instruction that is emulated."""
+    def _out_of_line(
+        self, record: np.void, instruction: bytes, emulation: Emulation
+    ) -> Callable[[int], int | None] | None:
+        """`Site.out_of_line` of an instruction that is emulated."""
         kind, fill, is_call = int(record["kind"]), self._fill, record["flow"] in _CALLS
         if fill is None:
             return None
         if kind in self.arch.onward and not is_call:
-            return lambda address: led_to(self.arch, emulation, address)
+            return lambda address: target_of(self.arch, emulation, address)
         if kind in self.arch.aside:
             return None if self._hooks.spare is None else lambda address: self.spare_slot(kind, instruction, address)
         make = self._slot_maker(kind, instruction, is_call=is_call)
@@ -350,6 +358,7 @@ class SiteTable:
         slot += self._distance
 
         def to_trampoline(address: int) -> int | None:
+            # The slot of the file is for the site as it was linked: it can hold the end of one address only.
             own = None if address == home else self.spare_slot(kind, instruction, address)
             if own is not None:
                 return own
@@ -361,12 +370,12 @@ class SiteTable:
         return to_trampoline
 
     def spare_slot(self, kind: int, instruction: bytes, address: int) -> int | None:
-        """A trampoline of its own for an instruction at an address; None: there is none."""
+        """A trampoline that the file does not have, for an instruction at an address; None: there is none."""
         spare = self._hooks.spare
         return None if spare is None else spare.slot(kind, instruction, address)
 
     def _slot_maker(self, kind: int, instruction: bytes, *, is_call: bool) -> Callable[[int, int], bytes | None] | None:
-        """A function that makes a trampoline for an instruction that is emulated: it takes the address of the
+        """A function that makes a trampoline for an instruction that is emulated otherwise, from the address of the
         instruction and that of the slot. None: there can be none."""
         if kind not in self.arch.movable:
             return None
@@ -379,7 +388,7 @@ class SiteTable:
         return lambda _address, _slot: code
 
     def _stands_for(self, row: int, record: np.void, target: int) -> bool:
-        """Whether a probe still makes sense for what the guest wrote at its site: a return may have become a nop."""
+        """Whether a probe still applies to what the guest wrote at its site: a return may have become a nop."""
         probe, flow = self.manifest.probes[row], record["flow"]
         if probe["kind"] != ProbeKind.FBT_RETURN or flow == Flow.RETURN:
             return True
@@ -389,7 +398,7 @@ class SiteTable:
         return flow == Flow.JUMP or (flow in _CONDITIONAL and record["verdict"] == Verdict.EMULATE)
 
     def _static(self, record: np.void, rows: list[int]) -> tuple[tuple[Enabling, ...], Emulation | None]:
-        """What the static probes do at a site."""
+        """The enablings of the static probes at a site, and what is emulated in place of its instruction."""
         static = self.manifest.static
         pairs = [
             (static[int(self.manifest.probes["offset"][row])], enabling)
@@ -399,7 +408,7 @@ class SiteTable:
         return gated(self.arch, int(record["address"]), int(record["size"]), pairs, self._hooks.at_block)
 
     def _enablings(self, record: np.void, row: int) -> list[Enabling]:
-        """What happens at a site for one of its probes: the probe's action, and the calls that providers planted."""
+        """The enablings of one of a site's probes: the probe's action, and the calls that providers planted."""
         actions = [(0, called) for called in self._planted.get(row, ())]
         if self._action_of[row]:
             actions.insert(0, (int(self.identifiers[row]), called_at(self._actions[self._action_of[row]])))
@@ -455,7 +464,7 @@ class SiteTable:
             some = rows[sizes == size]
             places = (self._addresses[some] - np.uint64(address)).view(np.int64)[:, None] + np.arange(len(armed))
             inside = (places >= 0) & (places < len(text))
-            seen = np.where(inside, text[np.where(inside, places, 0)], armed)
+            seen = np.where(inside, text[np.where(inside, places, 0)], armed)  # bytes outside of `text` count as armed
             inside &= (seen == armed).all(axis=1)[:, None]
             original = self.manifest.sites["original"][some].view(np.uint8).reshape(-1, 16)[:, : len(armed)]
             text[places[inside]] = original[inside]

@@ -1,7 +1,8 @@
 """Static probes of FreeBSD's kind at a site: many of them call one function, with the id of the probe that fires.
 
-While such a probe is enabled, its id is in memory, the kernel's switch is on, and control goes from its nops to the
-code that makes the arguments. The function that all of them call fires the right probe and returns at once.
+While such a probe is enabled, its id is in memory, the kernel's switch is on, and its nops act as branches to the code
+that makes the arguments. A probe at the function that all of them call fires the right one, and the function returns at
+once.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -20,8 +21,8 @@ _WORD = (1 << 64) - 1
 
 
 def place_at(probe: StaticProbe, address: int) -> StaticPlace:
-    """The place of a probe at a site. Every address that is not one of the nops is the called function's, which may be
-    probed after its landing pad."""
+    """The place of a probe at a site. Every address that is not one of the nops belongs to the called function, which
+    may be probed after its landing pad."""
     found = (place for place in probe.places if place.address == address and place.kind is not PlaceKind.CALL)
     return next(found, StaticPlace(address, (), PlaceKind.CALL))
 
@@ -33,13 +34,13 @@ def gated(
     probes: Sequence[tuple[StaticProbe, Enabling]],
     at_block: Callable[[Block, Enabling], Enabling],
 ) -> tuple[tuple[Enabling, ...], Emulation | None]:
-    """What fires at a site for these enabled probes, and what is done in place of the site's own instruction.
+    """What fires at a site for these enabled probes, and what is emulated in place of the site's own instruction.
 
     Args:
         arch: the machine.
         address: the site's link address.
         size: of its instruction.
-        probes: each probe, and what it does.
+        probes: each probe with its enabling.
         at_block: what a probe does at a place with a block (`CallBlocks.enabling`).
     """
     plain: list[Enabling] = []
@@ -83,6 +84,7 @@ def _branch(arch: ArchFacts, distance: int) -> Emulation:
 
 
 def _return_at_once(arch: ArchFacts) -> Emulation:
+    """A return before the function has done anything, so that the return address is where the call left it."""
     pc, stack, link = arch.pc, arch.stack_pointer, arch.link_register
 
     def from_stack(frame: TrapFrame) -> None:
@@ -98,7 +100,7 @@ def _return_at_once(arch: ArchFacts) -> Emulation:
 
 
 class StaticMarks:
-    """The guest's own marks of enabled static probes: semaphores that count users, id words, and the switch."""
+    """What the guest's code tests for enabled static probes: semaphores that count users, id words, and the switch."""
 
     def __init__(self, loaded: Loaded) -> None:
         """No probe is enabled yet."""

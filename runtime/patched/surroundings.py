@@ -1,6 +1,7 @@
 """A breakpoint somewhere in memory -> the one site of an image whose surroundings are alike, or none.
 
-The bytes around it are compared with those around each site in the file, but for what relocations or the guest change.
+The bytes around it are compared with those around each site in the file, except those that relocations or the guest
+change.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,12 +15,12 @@ from kinst.runtime.paging.walker import PageFault
 from kinst.targets.image import Image
 
 REACHES: Final = (32, 1 << 8, 1 << 11, 1 << 14, 1 << 17)  # bytes on each side that must match
-_FIRST_LOOK: Final = 24
+_AT_FIRST: Final = 24  # bytes that are compared for all candidates at once
 _PAGE: Final = 4096
 
 
 class Surroundings:
-    """The code of an image, with the breakpoints that memory has."""
+    """The code of an image, with the breakpoints that memory holds."""
 
     def __init__(self, texts: "Sequence[CodeText]", fetch: Callable[[int, int], bytes]) -> None:
         """`fetch` reads instruction bytes at a virtual address; it raises PageFault."""
@@ -27,8 +28,8 @@ class Surroundings:
         self._fetch = fetch
 
     def one_of(self, pc: int, candidates: NDArray[np.uint64]) -> int | None:
-        """The one candidate, a link address, of which the code around `pc` can be a copy. If every instruction is
-        probed, code looks alike nearly everywhere: then more and more of it is compared."""
+        """The one candidate, a link address, of which the code around `pc` can be a copy. Where every instruction is
+        probed, nearly all bytes are breakpoints, so more and more of them are compared."""
         for reach in REACHES:
             candidates = self.alike(pc, candidates, reach)
             if len(candidates) < 2:
@@ -36,7 +37,7 @@ class Surroundings:
         return None
 
     def alike(self, pc: int, candidates: NDArray[np.uint64], reach: int) -> NDArray[np.uint64]:
-        """The candidates around which code is as around `pc`, for `reach` bytes on each side."""
+        """The candidates whose surroundings match those of `pc`, for `reach` bytes on each side."""
         before = np.frombuffer(self._bytes_before(pc, reach), np.uint8)
         around = np.concatenate([before, np.frombuffer(self._bytes_after(pc, reach), np.uint8)])
         parts = [text.matching(candidates, around, len(before)) for text in self._texts]
@@ -79,8 +80,8 @@ class CodeText:
         """The candidates that match `around`, whose byte number `before` is the candidate's first."""
         inside = candidates[candidates - np.uint64(self.address) < np.uint64(len(self.content))]
         starts = (inside - np.uint64(self.address)).astype(np.int64) - before
-        for at in range(before, min(before + _FIRST_LOOK, len(around))):  # in bulk, since there may be millions
-            fits = starts + at < len(self.content)  # behind the end may be anything
+        for at in range(before, min(before + _AT_FIRST, len(around))):  # in bulk, since there may be millions
+            fits = starts + at < len(self.content)  # past the end may be anything
             places = np.where(fits, starts + at, 0)
             alike = ~fits | (self.content[places] == around[at]) | self.is_written[places]
             inside, starts = inside[alike], starts[alike]
@@ -95,8 +96,8 @@ class CodeText:
 
 
 def texts_of(image: Image, addresses: NDArray[np.uint64], written: NDArray[np.uint64]) -> Sequence[CodeText]:
-    """A copy of what has sites in an image: segments, or the sections of a module. `addresses` are those of the sites;
-    `written`: address and size of what whoever loads the image changes, or it changes itself."""
+    """Copies of the parts of an image that have sites: segments, or the sections of a module. `addresses` are those of
+    the sites; `written`: address and size of what the loader or the image itself changes."""
     texts = []
     for start, offset, size in image.in_file:
         if (addresses - np.uint64(start) < np.uint64(size)).any():

@@ -1,5 +1,5 @@
-"""Code at the start of a function -> whether it is there for hardware and tracers alone: a landing pad, and room for a
-call."""
+"""Code at the start of a function -> whether it serves hardware and tracers only: a landing pad, and the nops or the
+call of a function tracer."""
 
 from functools import cache
 from typing import Final
@@ -11,14 +11,14 @@ from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.arch.registry import arch_by_name
 from kinst.targets.instruction import Flow, Reason
 
-_SPARE: Final = 32  # zeros behind the code, which the dissector may look at
+_SPARE: Final = 32  # zeros after the code, which the dissector may read
 
 
 def is_tracer_room(arch: ArchFacts, code: bytes) -> bool:
-    """Whether control that comes to the first of these bytes also comes behind the last, and nothing can fault."""
+    """Whether control that reaches the first of these bytes also gets past the last, and nothing can fault."""
     room = arch.linux.tracer_room
     if isinstance(room, int) and len(code) >= room:
-        code = code[: 1 - room] + bytes(room - 1)  # whoever is called
+        code = code[: 1 - room] + bytes(room - 1)  # the target of a call makes no difference
     return _is_room(arch.name, code)
 
 

@@ -1,4 +1,4 @@
-"""Where the CPU goes on behind a displaced instruction, without Python: a jump at the end of its trampoline, or at once
+"""How the CPU gets past a displaced instruction without Python: by a jump at the end of its trampoline, or straight to
 where the instruction leads if it does nothing else."""
 
 from collections.abc import Callable
@@ -19,7 +19,7 @@ def end_with_jumps(
     fetch: Callable[[int, int], bytes],
     fill: Callable[[int, bytes], None],
 ) -> None:
-    """Let `counter` end trampolines with jumps, where a machine's end with a breakpoint.
+    """Let `counter` end trampolines with jumps, on machines whose trampolines end with a breakpoint.
 
     Args:
         counter: handles the sites that use the trampolines.
@@ -44,8 +44,8 @@ def end_with_jumps(
     counter.end_with(jump_back, lambda slot: close(slot, last))
 
 
-def led_to(arch: ArchFacts, emulation: Emulation, address: int) -> int:
-    """Where an instruction at an address leads that looks at nothing."""
+def target_of(arch: ArchFacts, emulation: Emulation, address: int) -> int:
+    """Where an instruction at an address leads that reads neither registers nor memory."""
     regs = [0] * len(arch.registers)
     regs[arch.pc] = address
     emulation.run(TrapFrame(regs, _no_load, _no_store, lambda _number, _value: None))

@@ -34,11 +34,11 @@ class DtraceProvider:
                 probes.create("", "", name)
 
     def enable(self, identifiers: Identifiers, action: Action) -> None:
-        """Let probes do `action`."""
+        """Enable probes with `action`."""
         self._actions.update(dict.fromkeys(identifiers.tolist(), action))
 
     def disable(self, identifiers: Identifiers) -> None:
-        """Let probes do nothing."""
+        """Disable probes."""
         for identifier in identifiers.tolist():
             self._actions.pop(identifier, None)
 
@@ -51,7 +51,7 @@ class DtraceProvider:
         Args:
             identifier: BEGIN, END or ERROR.
             firing: the state of a CPU, with the thread `TRACER_THREAD`. For ERROR it is a separate object with the
-            thread of the firing that is under way, as in the kernel's dtrace_probe_error.
+            thread of the firing that was aborted, as in the kernel's dtrace_probe_error.
             arguments: arg0, arg1, ... For ERROR, arg1 is the epid of the clause, arg2 the number of its action, arg3
             the DIF offset (-1: unknown), arg4 the kind of the fault and arg5 its value.
         """
@@ -60,6 +60,6 @@ class DtraceProvider:
             firing.fire(Enabling(identifier, action, lambda _firing, index: arguments(index), 0))
 
     def match(self, pattern: ProbeName) -> list[int]:
-        """The identifiers of those that `pattern` matches."""
+        """The identifiers of the probes that `pattern` matches."""
         found = [pattern.matches("dtrace", "", "", name) for name in _NAMES]
-        return [number for number, is_meant in enumerate(found, BEGIN) if is_meant]
+        return [number for number, is_matched in enumerate(found, BEGIN) if is_matched]

@@ -1,7 +1,7 @@
 """Providers of what an operating system does, for which DTrace has names and arguments of its own.
 
-An event is at other probes of the image, and it is there if one of them is. Its arguments follow from theirs; D
-libraries translate them into what DTrace's guide describes.
+An event is derived from other probes of the image, and exists if one of them does. Its arguments are computed from
+theirs; D libraries translate them into what DTrace's guide describes.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,15 +19,15 @@ from kinst.targets.probe import ProbeName
 _ATTRIBUTES: Final = ProviderAttributes(EVOLVING, PRIVATE, PRIVATE, EVOLVING, EVOLVING)
 
 Numbers = Callable[[int], int]  # arg0, arg1, ... of a place
-Values = Callable[[Numbers], Sequence[int] | None]  # an event's, from those of the place; None: it is no such event
+Values = Callable[[Numbers], Sequence[int] | None]  # arguments of a place -> those of the event; None: no event
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where an event may be, and its arguments there."""
+    """A probe that may be an event, and the event's arguments there."""
 
     description: str
-    needs: str  # what a symbol begins with, without which there is no such place
+    needs: str  # prefix of a symbol: without one the image has no such place
     values: Values = lambda _numbers: ()
 
 
@@ -41,7 +41,7 @@ class Event:
 
 
 def given(*numbers: int) -> Values:
-    """Arguments that are the place's own, each by its number there."""
+    """The place's own arguments, by their numbers there."""
     return lambda at: [at(number) for number in numbers]
 
 
@@ -54,16 +54,16 @@ class EventsProvider:
     """See `kinst.runtime.providers.provider.Provider`."""
 
     def __init__(self, name: str, events: Sequence[Event], host: ProviderHost) -> None:
-        """Points at the places that the image has; none of them is armed."""
+        """Plant a point at each place that the image has; none of them is armed."""
         self.registration = Registration(name, _ATTRIBUTES, needs="a Linux kernel with the names of its tracepoints")
         self._enablings: dict[int, Enabling] = {}
         self._events: dict[int, Event] = {}  # by identifier, once there is one
         self._identifiers: dict[str, int] = {}
         self._points: dict[str, list[Point]] = {}
-        self._there = [event for event in events if self._plant(event, host)]
+        self._present = [event for event in events if self._plant(event, host)]
 
     def _plant(self, event: Event, host: ProviderHost) -> bool:
-        """Whether the image has one of the event's places."""
+        """Plant an event's points. Whether the image has one of its places."""
         points = self._points[event.name] = []
         for place in event.places:
             if len(host.image.symbols.rows_beginning(place.needs.encode())):
@@ -72,9 +72,9 @@ class EventsProvider:
         return bool(points)
 
     def provide(self, probes: Probes, wanted: ProbeName | None) -> None:
-        """All of them, at once."""
+        """Create all of them when it registers."""
         if wanted is None:
-            for event in self._there:
+            for event in self._present:
                 identifier = self._identifiers[event.name] = probes.create("", "", event.name)
                 self._events[identifier] = event
 
@@ -93,10 +93,10 @@ class EventsProvider:
                 point.disarm()
 
     def destroy(self, identifiers: Identifiers) -> None:
-        """Nothing is kept for a probe that is gone."""
+        """Do nothing: there is nothing to release."""
 
     def arguments(self, identifier: int) -> Sequence[Argument]:
-        """What is translated, and into what."""
+        """The types of the arguments, and what they are translated into."""
         return self._events[identifier].arguments
 
     def argument(self, firing: Firing, index: int) -> int:

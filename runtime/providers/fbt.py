@@ -1,4 +1,4 @@
-"""FBT: entry and return of functions: what fbt_invop passes to dtrace_probe(). The handler itself is
+"""FBT, entry and return of functions: what fbt_invop passes to dtrace_probe(). The handler itself is
 `kinst.runtime.trap.trap.TrapPath`.
 
 At entry, arg0, arg1, ... are the function's integer arguments. At return, arg0 is the offset of the returning
@@ -42,7 +42,7 @@ def fbt_provider(sites: SiteTable, arch: ArchFacts, prototype: Prototype = lambd
     entry = argument_at_entry(arch)
     back: Argument = at_return
     values = {ProbeKind.FBT_ENTRY: lambda _row, _at: entry, ProbeKind.FBT_RETURN: lambda _row, _at: back}
-    registers = {
+    registers = {  # of the arguments at return, all but the second are constants
         ProbeKind.FBT_ENTRY: lambda index: arch.arguments[index : index + 1] or None,
         ProbeKind.FBT_RETURN: lambda index: (return_value,) if index == 1 else (),
     }
@@ -57,6 +57,8 @@ def argument_at_entry(arch: ArchFacts) -> Argument:
     def at_entry(firing: Firing, index: int) -> int:
         if index < len(registers):
             return firing.frame.regs[registers[index]]
+        # Each further one has 8 bytes, above the return address if a call pushes it (System V ABI for amd64, 3.2.3; the
+        # others: AAPCS64, RISC-V psABI).
         address = firing.frame.regs[stack_pointer] + arch.pushed_return + 8 * (index - len(registers)) & (1 << 64) - 1
         try:
             return firing.frame.load(address, 8)

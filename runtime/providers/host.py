@@ -44,7 +44,7 @@ class Point(Protocol):
     """Places in the guest's code at which a provider is called while the point is armed."""
 
     def arm(self) -> None:
-        """From now on, call before the instruction there executes."""
+        """Start to call the provider, each time before the instruction there executes."""
         ...
 
     def disarm(self) -> None:
@@ -62,7 +62,7 @@ class ProviderHost(Protocol):
 
     @property
     def types(self) -> ImageTypes:
-        """The image's types, of its BTF or DWARF; nothing of them is read before one is asked for."""
+        """The image's types, from its BTF or DWARF, which is read when the first type is asked for."""
         ...
 
     @property
@@ -85,9 +85,9 @@ class ProviderHost(Protocol):
         ...
 
     def plant(self, description: str, called: Called, *, may_lack: bool = False) -> Point:
-        """A point, not armed yet, at every place of a description: `fbt::f:entry`, `fbt::f:return`, `kinst::f:12`,
-        `kinst::0xADDRESS:`, `sdt:::NAME`. `called` gets the firing, with the arguments that these have there. With
-        `may_lack` there may be no such place, such as the return of a function that never returns: nothing is called.
+        """Plant a point, not armed yet, at every place of a description: `fbt::f:entry`, `fbt::f:return`,
+        `kinst::f:12`, `kinst::0xADDRESS:`, `sdt:::NAME`. `called` gets the firing, with the arguments of that probe.
+        With `may_lack` there may be no such place, such as the return of a function that never returns.
 
         Raises:
             ProbeNameError: the description is not one of code.
@@ -120,7 +120,7 @@ class ImageHost:
         return tuple(dict.fromkeys(name for point in self._points for name in point.names))
 
     def attach(self, sites: SiteTable, memory: GuestMemory, bias: int) -> None:
-        """Tell the points that the image is patched and loaded.
+        """Connect the points with the image, which is patched and loaded.
 
         Raises:
             ProbeError: a point is not among the patched places.
@@ -173,7 +173,7 @@ class _PlantedPoint:
         if not self._rows and not self._may_lack:
             raise ProbeError(f"{', '.join(map(str, self.names))}: a provider's point is not among the patched places")
         self._sites = sites
-        if self._is_armed:
+        if self._is_armed:  # before the image was loaded
             sites.plant(self._rows, self._called)
 
     def arm(self) -> None:

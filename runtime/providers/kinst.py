@@ -1,5 +1,5 @@
 """kinst: a probe at any instruction. kinst_invop passes zeros to dtrace_probe(), whatever the instruction: what a probe
-shows is regs[]. The handler itself is `kinst.runtime.trap.trap.TrapPath`."""
+has to show is regs[]. The handler itself is `kinst.runtime.trap.trap.TrapPath`."""
 
 from typing import Final
 

@@ -1,12 +1,12 @@
 """io, DTrace's provider of disks' input and output, from a Linux kernel's tracepoints: dtrace_io(4).
 
-A disk's driver gets requests: `start` is where it gets one, `done` where all of it is done. Requests that carry no
-data, such as a flush, are none of the events. Drivers that take bios and no requests, those of RAM disks, mappings and
-RAID, have no request queue's operations: of them `start` is where they get a bio, and `done` where that ends.
+A disk's driver gets requests: `start` is where it gets one, `done` where all of it is done. Requests without data, such
+as a flush, are no events. Drivers that take bios and no requests, those of RAM disks, device mappings and RAID, have a
+queue without operations (mq_ops): for them `start` is where they get a bio, and `done` where it ends.
 
-The arguments are the bio, the first of a request, and its disk, which `linux_io.d` translates with what no bio tells:
-the bytes, of all of a request, and whether it failed. Tracepoints of older kernels have the queue before what they are
-about, and bios of older kernels the disk itself.
+The arguments are the bio, of a request the first one, and its disk, then two that `linux_io.d` uses and no bio has: the
+bytes of the whole request, and whether it failed. Tracepoints of older kernels have the queue before the request or
+bio, and bios of older kernels refer to the disk itself.
 """
 
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ _ENDED: Final = "block_bio_complete"
 
 
 class _Blocks:
-    """What events are told by."""
+    """The arguments of events, from those of tracepoints."""
 
     def __init__(self, host: ProviderHost) -> None:
         self._number = Structures(host).number
@@ -45,7 +45,8 @@ class _Blocks:
         return self._request(at(self._issued_at), error=0)
 
     def completed(self, at: Numbers) -> Sequence[int] | None:
-        """block_rq_complete(request, error, bytes), once for each part that is done; a request has what is left."""
+        """block_rq_complete(request, error, bytes), for each part that is done; `__data_len` still includes the
+        part."""
         left = self._number(at(0), _REQUEST, "__data_len")
         return None if at(2) < left else self._request(at(0), error=at(1))
 
@@ -64,16 +65,19 @@ class _Blocks:
 
     def _bio(self, bio: int) -> Sequence[int] | None:
         size, disk = self._number(bio, _BIO, "bi_iter", "bi_size"), self._disk(bio)
+        # A disk that has requests: its events are those of the requests.
         if not size or self._number(disk, "struct gendisk", "queue", "mq_ops"):
             return None
         return bio, disk, bio, size, self._number(bio, _BIO, "bi_status")
 
     def _disk(self, bio: int) -> int:
+        # bi_disk from Linux 4.14 to 5.11; before and since then bi_bdev.
         return self._number(bio, _BIO, "bi_bdev", "bd_disk") or self._number(bio, _BIO, "bi_disk")
 
 
 def _position(types: ImageTypes, name: str, tag: str) -> int:
-    """Which argument of a tracepoint points to such a structure: the first is the tracer's own."""
+    """The number of the tracepoint's argument that points to such a structure. Its function has one more before them,
+    the tracer's own."""
     function = types.function(f"{FUNCTION}{name}")
     kinds = (function and function.parameters) or ()
     return next((number for number, kind in enumerate(kinds[1:]) if _is_pointer(kind, tag)), 0)
@@ -86,7 +90,7 @@ def _is_pointer(kind: CType, tag: str) -> bool:
 
 
 def io_provider(host: ProviderHost) -> EventsProvider:
-    """dtrace_io(4). Without types of requests and bios there is nothing to tell."""
+    """dtrace_io(4). Without the types of requests and bios their members cannot be read: then it has no probes."""
     if host.types.type_named(_BIO) is None:
         return EventsProvider("io", (), host)
     blocks = _Blocks(host)

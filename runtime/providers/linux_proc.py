@@ -1,7 +1,7 @@
 """proc, DTrace's provider of what happens to processes, from tracepoints and functions of Linux: dtrace_proc(4).
 
-Each task is a thread (lwp-*), the first of a process among them; that one, whose number is the process's, stands for it
-(create, exit). `linux_proc.d` translates the arguments.
+Each task of Linux is a thread (lwp-*). The first one of a process, whose pid is the process's (tgid), stands for the
+process (create, exit). `linux_proc.d` translates the arguments.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,8 @@ _PATH: Final = Argument("char *")
 _INFORMATION: Final = Argument("struct kernel_siginfo *", translated="siginfo_t *")
 _HANDLER: Final = Argument("uintptr_t")
 
-_SIGNAL: Final = 0x7F  # of a task's exit_code: what killed it
+# task_struct.exit_code is what wait(2) gives: the signal that killed it, whether it dumped core, above them the status.
+_SIGNAL: Final = 0x7F
 _CORE: Final = 0x80
 _IGNORED: Final = 1  # SIG_IGN as a handler, and TRACE_SIGNAL_IGNORED as a result
 _INT: Final = 1 << 32
@@ -34,7 +35,7 @@ class _Ended(IntEnum):
 
 
 class _Tasks:
-    """What events are told by."""
+    """The arguments of events, from those of tracepoints and functions."""
 
     def __init__(self, host: ProviderHost) -> None:
         self._number = Structures(host).number
@@ -45,7 +46,7 @@ class _Tasks:
         return (child, parent) if self._is_first(child) else None
 
     def ended(self, at: Numbers) -> Sequence[int] | None:
-        """sched_process_exit(task): why."""
+        """sched_process_exit(task): how it ended."""
         if not self._is_first(at(0)):
             return None
         code = self._number(at(0), TASK, "exit_code")
@@ -62,7 +63,7 @@ class _Tasks:
         return (self._number(at(2), "struct linux_binprm", "filename"),)
 
     def discarded(self, at: Numbers) -> Sequence[int] | None:
-        """signal_generate(signal, information, task, is_group, result): what is sent, if nobody gets it."""
+        """signal_generate(signal, information, task, is_group, result): what was sent, if it is ignored."""
         return _sent(at) if at(4) == _IGNORED else None
 
     def handled(self, at: Numbers) -> Sequence[int] | None:
@@ -78,7 +79,8 @@ _sent: Final = given(2, 2, 0)
 
 
 def _failed(at: Numbers) -> Sequence[int] | None:
-    """The return of a function that gives an error number below 0, as an int."""
+    """The return of a function that returns a negative error number. Its type is int: by all three ABIs the upper half
+    of the register is not part of the result."""
     result = at(1) % _INT
     return (_INT - result,) if result >= _INT // 2 else None
 
@@ -105,6 +107,7 @@ def _failing(function: str) -> Place:
 
 
 def proc_provider(host: ProviderHost) -> EventsProvider:
-    """dtrace_proc(4), and DTrace's guide. Without types of tasks, what happens to which of them cannot be told."""
-    is_told = host.types.type_named(TASK) is not None
-    return EventsProvider("proc", _events(_Tasks(host)) if is_told else (), host)
+    """dtrace_proc(4), and DTrace's guide. Without the type of tasks their members cannot be read: then it has no
+    probes."""
+    has_types = host.types.type_named(TASK) is not None
+    return EventsProvider("proc", _events(_Tasks(host)) if has_types else (), host)

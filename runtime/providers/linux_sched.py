@@ -1,4 +1,4 @@
-"""sched, DTrace's provider of a scheduler's events, from a Linux kernel's tracepoints and functions that all versions
+"""sched, DTrace's provider of a scheduler's events, from tracepoints of Linux and functions that all of its versions
 have: dtrace_sched(4). `linux_sched.d` translates the arguments.
 """
 
@@ -13,14 +13,15 @@ _CPU: Final = Argument("struct rq *", translated="cpuinfo_t *")
 
 
 def _queue(name: str, function: str) -> Event:
-    """At the functions of all classes of the scheduler: the task, and the queue's CPU."""
+    """An event at a function that each class of the scheduler has: the task, and the run queue, from which its CPU is
+    translated."""
     place = Place(f"fbt::{function}_*:entry", f"{function}_fair", given(1, 1, 0))
     return Event(name, (place,), (LWP, PROCESS, _CPU))
 
 
 _EVENTS: Final = (
-    Event("off-cpu", (tracepoint("sched_switch", given(2, 2)),), (LWP, PROCESS)),  # the task that comes
-    # The first function that every task runs when it comes, new ones included.
+    Event("off-cpu", (tracepoint("sched_switch", given(2, 2)),), (LWP, PROCESS)),  # of the next task
+    # The first function that a task runs after a switch to it, in schedule() or, for a new one, in schedule_tail().
     Event("on-cpu", (Place("fbt::finish_task_switch*:entry", "finish_task_switch"),)),
     Event("wakeup", (tracepoint("sched_waking", given(0, 0)),), (LWP, PROCESS)),
     _queue("enqueue", "enqueue_task"),

@@ -31,7 +31,7 @@ _ZERO: Final = frozenset({"xzr", "wzr"})
 
 
 class _Unknown(Exception):
-    """The operand has a form that is not known here."""
+    """The operand has a syntax that is not known here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +42,8 @@ class Operands:
     find: FindSymbol
 
     def compile(self, texts: Sequence[str]) -> Callable[[Firing, int], int]:
-        """A function that gives arg0, arg1, ... of a place, and 0 beyond the last. An operand of an unknown form faults
-        when it is read."""
+        """A function that gives arg0, arg1, ... of a place, and 0 beyond the last. An operand of unknown syntax
+        faults when it is read."""
         values = [self.value(text) for text in texts]
 
         def argument(firing: Firing, index: int) -> int:
@@ -60,7 +60,7 @@ class Operands:
             size, is_signed, place = found
             return _sized(self._place(place, size), size, is_signed=is_signed)
         except _Unknown:
-            return _faulting(f"operand {text!r} of a static probe: not a form that {self.arch.name} has")
+            return _faulting(f"operand {text!r} of a static probe: not an operand syntax of {self.arch.name}")
 
     def _place(self, text: str, size: int) -> Value:
         number = _NUMBER.fullmatch(text)
@@ -104,7 +104,7 @@ class Operands:
 
     def _displaced(self, displacement: str, parts: list[str]) -> Value:
         offset = self._displacement(displacement)
-        if parts == ["%rip"]:  # the assembler means the address of the symbol
+        if parts == ["%rip"]:  # not the symbol plus rip: the assembler encodes the distance to the symbol
             return _constant(offset)
         base = self._known_register(parts[0]) if parts[0] else _constant(0)
         if len(parts) == 1:
@@ -139,7 +139,7 @@ class Operands:
         if number is not None:
             return _integer(number[1])
         low = _LOW.fullmatch(text)
-        if low is not None:
+        if low is not None:  # signed: %hi() in the base register was rounded to compensate (RISC-V psABI)
             return _signed(self._symbol(low[1]), 12)
         return self._symbol(text)
 
@@ -153,7 +153,7 @@ class Operands:
 
 
 def _integer(text: str) -> int:
-    """A number as assemblers read it: with a zero before it, octal."""
+    """A number as assemblers read it: octal with a leading zero."""
     digits = text.lstrip("+-")
     is_octal = digits[:1] == "0" and digits.isdigit()
     if is_octal and not _OCTAL.fullmatch(digits):

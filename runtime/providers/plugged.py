@@ -1,8 +1,7 @@
 """Providers of other packages. They are loaded only if something names them, and their errors name their package.
 
-A package runs no code of its own in a run that does not ask for its probes. A description asks for them if its provider
-field matches the entry point's name, which is also the provider's name, or if it is an identifier that nothing else
-has.
+A package's code does not run unless a program asks for its probes. A description asks for them if its provider field
+matches the entry point's name, which is also the provider's name, or if it is an identifier that no other probe has.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -50,8 +49,8 @@ def asks_for(descriptions: Collection[str], identified: Collection[str]) -> Call
 def installed_providers(
     host: ProviderHost | None = None, is_wanted: Callable[[str], bool] = lambda _name: True
 ) -> list[Provider]:
-    """The providers that a run of an image wants, of other packages and `OWN`. Without an image there is nothing for
-    them to trace.
+    """The providers of `OWN` and of other packages that a run of an image wants. Without an image there are none: they
+    have nothing to trace.
 
     Raises:
         ProviderError: the entry point of a package does not work; the message has the package's name and the reason.

@@ -19,7 +19,7 @@ class Probe:
     provider: str
     module: str  # the image's name, or a loaded module's
     function: str
-    name: str  # entry, return, an offset, or what the provider calls it
+    name: str  # entry, return, an offset, or a name of the provider's
 
     def __str__(self) -> str:
         return ":".join((self.provider, self.module, self.function, self.name))
@@ -53,7 +53,9 @@ class ProbeTable:
         self._text: list[str] = []  # the texts, by number
         self._fields: dict[int, tuple[int, int, int]] = {}  # identifier -> numbers of module, function, name
         self._by_name: dict[tuple[int, int, int], int] = {}
-        self._columns: NDArray[np.int64] | None = None  # (n, 4): identifier and its fields; None: must be made again
+        self._columns: NDArray[np.int64] | None = (
+            None  # (n, 4): identifier and numbers of its fields; None: out of date
+        )
 
     def add(self, identifier: int, module: str, function: str, name: str) -> None:
         """Add a probe. Its identifier must be larger than those before."""

@@ -20,7 +20,7 @@ from kinst.targets.probe_ids import TIMER_IDS
 
 _SECOND: Final = 1_000_000_000
 _SHORTEST: Final = _SECOND // 5000
-_MOST: Final = len(TIMER_IDS)  # probes, with those that always exist
+_MOST: Final = len(TIMER_IDS)  # probes, including those that always exist
 _LONGEST: Final = (1 << 63) - 1  # ns: the longest interval that the kernel can count
 _LONGEST_NAME: Final = 63  # characters of a probe's name
 _LATEST: Final = _SECOND  # ns that a timer may be late before intervals are skipped
@@ -52,7 +52,7 @@ class TimerHost(Protocol):
         ...
 
     def firing(self, cpu: int, thread: int) -> Firing:
-        """A firing on a CPU with its registers, `thread`, and the PC as `site` (0 if there is no image)."""
+        """A firing with a CPU's registers, this thread, and the PC as `site` (0 if there is no image)."""
         ...
 
     def is_user(self, firing: Firing) -> bool:
@@ -61,12 +61,13 @@ class TimerHost(Protocol):
 
 
 def timer_thread(cpu: int) -> int:
-    """`Firing.thread` of timers: for each CPU a thread that belongs to the tracer."""
+    """`Firing.thread` of timers: each CPU has one, which belongs to the tracer."""
     return -2 - cpu
 
 
 def interval(name: str) -> tuple[bool, int] | None:
-    """What a probe's name means: whether it fires on every CPU, and its interval in ns. None if it names no timer."""
+    """The timer that a probe's name describes: whether it fires on every CPU, and its interval in ns. None if it
+    describes none."""
     found = _NAME.fullmatch(name)
     if found is None or len(name) > _LONGEST_NAME:
         return None
@@ -103,7 +104,7 @@ class ProfileProvider:
     )
 
     def __init__(self, host: TimerHost) -> None:
-        """Nothing is enabled. The machine learns of timers when the first one is enabled."""
+        """Nothing is enabled. It attaches itself to the machine when the first timer is enabled."""
         self._host = host
         self._count = 0
         self._intervals: dict[int, tuple[bool, int]] = {}  # by identifier
@@ -121,7 +122,7 @@ class ProfileProvider:
                 self._count += 1
 
     def enable(self, identifiers: Identifiers, action: Action) -> None:
-        """Start timers. One that is running keeps its time and performs the new action."""
+        """Start timers. One that is running keeps its deadline and gets the new action."""
         for identifier in identifiers.tolist():
             self._start(identifier, action)
         self._timers = dict(sorted(self._timers.items()))
@@ -135,6 +136,8 @@ class ProfileProvider:
         expires = self._host.now() + length if running is None else running.expires
 
         def argument(firing: Firing, index: int) -> int:
+            # profile-N: arg0 is the PC in the kernel, arg1 that in user mode, the other one is 0, arg2 the ns by which
+            # it is late; tick-N has the first two.
             if index == 2:
                 return timer.late if is_on_all else 0
             return firing.site if index == int(self._host.is_user(firing)) else 0
@@ -148,7 +151,7 @@ class ProfileProvider:
             self._timers.pop(identifier, None)
 
     def destroy(self, identifiers: Identifiers) -> None:
-        """Forget these probes, which makes room for others."""
+        """Forget these probes, so that others can be created."""
         for identifier in identifiers.tolist():
             self._count -= self._intervals.pop(identifier, None) is not None
 
@@ -167,7 +170,7 @@ class ProfileProvider:
             if timer.expires > now:
                 return
             timer.late = now - timer.expires
-            timer.expires += timer.interval
+            timer.expires += timer.interval  # not now + interval: it would drift
             if now - timer.expires > _LATEST:
                 timer.expires += ((now - timer.expires) // timer.interval + 1) * timer.interval
             self._fire(timer)

@@ -1,9 +1,9 @@
 """What a provider is, and the framework that keeps them: DTrace's dtrace_register, dtrace_pops_t and so on.
 
-A provider registers, is asked to provide probes (all of them, or on demand those of one description), creates them, is
-told to enable and disable them, describes their arguments, and finally releases everything. It may create probes while
-the guest runs. The framework gives probes their identifiers, finds them by name, and knows which are enabled. Where
-there are many probes, it has no object for each of them.
+A provider registers, is asked to provide probes (all of them, or on demand those of one description), creates them,
+enables and disables them on request, describes their arguments, and finally releases everything. It may create probes
+while the guest runs. The framework gives probes their identifiers, finds them by name, and knows which are enabled.
+Where there are many probes, it has no object for each of them.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -64,12 +64,12 @@ class Registration:
     privilege: Privilege = Privilege.KERNEL
     family: str = ""  # a name that several providers share: `sdt` for all static probes
     identifiers: range = range(0)  # the first identifiers of its probes, the same in every run
-    needs: str = ""  # what an image without any of its probes lacks, in words
+    needs: str = ""  # what an image without any of its probes lacks, for messages
 
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """args[i] of a probe: dtrace_argdesc_t. A type is C text, or the type itself if debug information has it."""
+    """args[i] of a probe: dtrace_argdesc_t. A type is C text, or the type itself if it comes from debug information."""
 
     native: str | CType
     mapping: int | None = None  # the native argument that it is made from; None: the one with the same index
@@ -82,7 +82,7 @@ class Argument:
 
 
 class Provider(Protocol):
-    """The operations that every provider has. `DescribesArguments` has those that it may have."""
+    """The operations that every provider has. `DescribesArguments` has the optional ones."""
 
     @property
     def registration(self) -> Registration:
@@ -95,12 +95,12 @@ class Provider(Protocol):
         ...
 
     def enable(self, identifiers: Identifiers, action: Action) -> None:
-        """dtps_enable: let probes do `action` when they fire, instead of what they did before. A firing has an
+        """dtps_enable: enable probes with `action`, which replaces the one they had. A firing has an
         `Enabling` with the probe's identifier and a function that gives arg0, arg1, ..."""
         ...
 
     def disable(self, identifiers: Identifiers) -> None:
-        """dtps_disable: let probes do nothing and cost nothing again."""
+        """dtps_disable: disable probes, so that they cost nothing again."""
         ...
 
     def destroy(self, identifiers: Identifiers) -> None:
@@ -141,7 +141,7 @@ class Probes:
         """dtrace_probe_create: create a probe and return its identifier.
 
         Raises:
-            ProviderError: no description could name the probe, since a field is too long or has characters of patterns.
+            ProviderError: no description could name the probe: a field is too long or contains pattern characters.
         """
         for kind, text in (("module", module), ("function", function), ("name", name)):
             self._check(kind, text)
@@ -241,8 +241,8 @@ class Providers:
         """
         check_operations(provider)
         _check_registration(provider.registration)
-        kept = iter(provider.registration.identifiers)
-        probes = Probes(provider.registration.name, lambda count: self._take(count, kept), self._tell)
+        fixed = iter(provider.registration.identifiers)
+        probes = Probes(provider.registration.name, lambda count: self._take(count, fixed), self._notify)
         one = _Registered(provider, probes)
         self._registered.append(one)
         self._provide(one, None)
@@ -263,7 +263,7 @@ class Providers:
         self._registered.remove(one)
 
     def close(self) -> None:
-        """The run is over: nothing is enabled any more, and every provider lets go of what it has."""
+        """End the run: disable everything, and unregister every provider, which releases what it has."""
         self.disable(self.enabled)
         for provider in list(self):
             self.unregister(provider)
@@ -274,8 +274,8 @@ class Providers:
                 return one
         raise ProviderError(f"provider {provider.registration.name}: is not registered")
 
-    def _take(self, count: int, kept: Iterator[int]) -> int:
-        own = next(kept, None) if count == 1 else None
+    def _take(self, count: int, fixed: Iterator[int]) -> int:
+        own = next(fixed, None) if count == 1 else None
         if own is not None:
             return own
         first = self._next
@@ -283,7 +283,7 @@ class Providers:
         return first
 
     def skip_to(self, identifier: int) -> None:
-        """Give new probes no identifiers below this one: the image's probes have their own."""
+        """Give new probes no identifiers below this one: those belong to the image's probes."""
         self._next = max(self._next, identifier)
 
     def _provide(self, one: _Registered, wanted: ProbeName | None) -> None:
@@ -293,8 +293,8 @@ class Providers:
         finally:
             self._providing -= 1
 
-    def _tell(self, identifiers: Identifiers) -> None:
-        if not self._providing:
+    def _notify(self, identifiers: Identifiers) -> None:
+        if not self._providing:  # else they are part of the result of the `match` that asked for them
             for callback in self._on_create:
                 callback(identifiers)
 
@@ -307,7 +307,7 @@ class Providers:
 
     def match(self, pattern: ProbeName) -> Identifiers:
         """All probes that `pattern` matches, ascending. Probes on demand are created now (dtrace_probe_provide)."""
-        chosen = [one for one in self._registered if _is_meant(one.provider.registration, pattern)]
+        chosen = [one for one in self._registered if _is_named_by(one.provider.registration, pattern)]
         for one in chosen:
             self._provide(one, pattern)
         found = [one.probes.match(pattern) for one in chosen]
@@ -348,8 +348,8 @@ class Providers:
     # -- enabling -----------------------------------------------------------------------------------------------------
 
     def enable(self, wanted: Identifiers | ProbeName, action: Action) -> int:
-        """Let probes do `action`; returns how many there are. A probe has one action, which enabling it again
-        replaces."""
+        """Enable probes with `action`; returns how many there are. A probe has one action: enabling it again replaces
+        it."""
         identifiers = self.match(wanted) if isinstance(wanted, ProbeName) else np.unique(wanted)
         for one in self._registered:
             own = one.probes.holding(identifiers)
@@ -359,7 +359,7 @@ class Providers:
         return len(identifiers)
 
     def disable(self, identifiers: Identifiers) -> None:
-        """Let probes do nothing. Those that are not enabled are ignored."""
+        """Disable probes. Those that are not enabled are ignored."""
         identifiers = np.unique(identifiers)
         for one in self._registered:
             own = identifiers[_is_in(identifiers, one.enabled)]
@@ -393,7 +393,7 @@ class Providers:
         return None if found is None else found[0].provider.registration.attributes
 
 
-def _is_meant(registration: Registration, pattern: ProbeName) -> bool:
+def _is_named_by(registration: Registration, pattern: ProbeName) -> bool:
     return pattern.matches_provider(registration.name) or (pattern.provider or None) == registration.family
 
 

@@ -1,8 +1,8 @@
 """sdt: static probes, which the authors of an image put into its code. Each of them names its provider.
 
 args[] have the types that the image declares, or else the size and sign that the probe's record gives. arg0, arg1, ...
-are read where the record says; for FreeBSD's kind of probe they are the arguments of the function that it calls, and so
-they are for Linux' tracepoints, whose types are those that the kernel's types have for that function.
+are read from the operands in the record. For FreeBSD's kind of probe, and for Linux' tracepoints, they are the
+arguments of the function that the probe calls; a tracepoint's types are those of that function in the kernel's types.
 """
 
 from collections.abc import Sequence
@@ -37,14 +37,14 @@ def sdt_providers(
         sites: the image's sites.
         arch: the image's machine.
         find: gives the run-time address of a symbol, since operands may name symbols.
-        prototype: gives the types of the functions that tracepoints call.
+        prototype: gives the types of functions that tracepoints call.
     """
     operands = Operands(arch, find)
     static, offsets = sites.manifest.static, sites.manifest.probes["offset"]
     given = argument_at_entry(arch)
 
     def called(firing: Firing, index: int) -> int:
-        return given(firing, index + 1)  # first comes the probe's id, or the tracer's own data
+        return given(firing, index + 1)  # the first is the probe's id, or the tracer's own data
 
     def arguments_at(row: int, address: int) -> Argument:
         place = place_at(static[int(offsets[row])], address)
@@ -60,7 +60,7 @@ class SdtProvider:
     """The static probes of one provider name; implements `kinst.runtime.providers.provider.Provider`."""
 
     def __init__(self, name: str, sites: SiteTable, prototype: Prototype) -> None:
-        """Call `sdt_providers` instead, which adds the probes."""
+        """Made by `sdt_providers`, which also connects the sites with the arguments of their probes."""
         self._prototype = prototype
         self.registration = Registration(name, ATTRIBUTES, family="sdt")
         self._sites = sites
@@ -79,19 +79,19 @@ class SdtProvider:
         probes.add(table)
 
     def enable(self, identifiers: Identifiers, action: Action) -> None:
-        """Let probes do `action`."""
+        """Enable probes with `action`."""
         self._sites.enable(self._sites.rows_of(identifiers), action)
 
     def disable(self, identifiers: Identifiers) -> None:
-        """Let probes do nothing."""
+        """Disable probes."""
         self._sites.disable(self._sites.rows_of(identifiers))
 
     def destroy(self, identifiers: Identifiers) -> None:
         """Do nothing: sites stay in the manifest."""
 
     def arguments(self, identifier: int) -> Sequence[provider.Argument]:
-        """args[] with the types that the image declares, or else types by size and sign; of a tracepoint those of the
-        function that it calls, but for the first."""
+        """args[] with the types that the image declares, or else types by size and sign; for a tracepoint the
+        parameters of the function that it calls, except the first."""
         manifest = self._sites.manifest
         row = self._sites.rows_of(np.array([identifier]))[0]
         static = manifest.static[int(manifest.probes["offset"][row])]

@@ -31,7 +31,7 @@ class SiteProvider:
         registers: Mapping[ProbeKind, ArgumentRegisters],
     ) -> None:
         """`values`: the provider's kinds of probes, and for each kind a function that gives arg0, arg1, ... at a
-        site. `registers`: for each kind a function that tells the registers which these are made of."""
+        site. `registers`: for each kind a function that gives the registers from which these are computed."""
         self.registration = registration
         self._sites = sites
         self._kinds = tuple(values)
@@ -46,11 +46,11 @@ class SiteProvider:
             probes.add(ManifestBlock(self.registration.name, self._sites, self._kinds))
 
     def enable(self, identifiers: Identifiers, action: Action) -> None:
-        """Let probes do `action`."""
+        """Enable probes with `action`."""
         self._sites.enable(self._sites.rows_of(identifiers), action)
 
     def disable(self, identifiers: Identifiers) -> None:
-        """Let probes do nothing."""
+        """Disable probes."""
         self._sites.disable(self._sites.rows_of(identifiers))
 
     def destroy(self, identifiers: Identifiers) -> None:
@@ -106,7 +106,7 @@ def matching_rows(manifest: Manifest, rows: Rows, pattern: ProbeName) -> Rows:
 
 
 def _is_at(manifest: Manifest, rows: Rows, address: int) -> NDArray[np.bool_]:
-    """For each row, whether its function or its instruction is at the address: 0x... in the function field means
+    """For each row, whether its function or its instruction is at the address: 0x... in the function field may be
     either."""
     probes = manifest.probes[rows]
     start = manifest.functions["address"][probes["function"]]
@@ -123,6 +123,7 @@ def _has_name(manifest: Manifest, rows: Rows, pattern: ProbeName) -> NDArray[np.
     if pattern.offset is not None:
         found |= is_kinst & (offsets == pattern.offset)
         return found
+    # A kinst probe is named by its offset. Millions of probes have far fewer different ones.
     unique, inverse = np.unique(offsets[is_kinst], return_inverse=True)
     found[is_kinst] = matching(pattern.name, map(str, unique.tolist()))[inverse]
     return found

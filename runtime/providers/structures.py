@@ -1,4 +1,4 @@
-"""Members of a kernel's structures, and what the guest's memory has there. Where they lie, BTF or DWARF tells."""
+"""Members of a kernel's structures: their offsets, from BTF or DWARF, and their values in the guest's memory."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -11,12 +11,12 @@ from kinst.targets.c_types import Aggregate, CType, ImageTypes, Pointer, size_of
 _ADDRESSES: Final = 1 << 64
 _WORD: Final = 8
 
-Way = tuple[tuple[int, int], ...]  # (offset, size) of each member on a way: pointers, then what is wanted
+Way = tuple[tuple[int, int], ...]  # (offset, size) of each member on the way: pointers, then the value that is wanted
 
 
 def find_way(types: ImageTypes, start: str, members: Sequence[str]) -> Way | None:
-    """How to get from a structure, `struct task_struct`, to a member, or to one of a structure that a member is or
-    points to. None: types do not tell."""
+    """How to get from a structure, such as `struct task_struct`, to a member, or to a member of a structure that a
+    member is or points to. None: the types do not have it."""
     kind: CType | None = types.type_named(start)
     way: list[tuple[int, int]] = []
     for name in members:
@@ -31,7 +31,7 @@ def find_way(types: ImageTypes, start: str, members: Sequence[str]) -> Way | Non
 
 
 def _structure(types: ImageTypes, kind: CType | None) -> Aggregate | None:
-    """The structure of this type, or that it points to, complete."""
+    """The structure that this type is or points to; a declaration without members is looked up by its tag."""
     plain = None if kind is None else strip(kind)
     if isinstance(plain, Pointer):
         plain = strip(plain.target)
@@ -42,21 +42,22 @@ def _structure(types: ImageTypes, kind: CType | None) -> Aggregate | None:
 
 
 class Structures:
-    """Numbers in structures that a kernel's own addresses lead to."""
+    """Numbers in a kernel's structures, by their addresses."""
 
     def __init__(self, host: ProviderHost) -> None:
         """Nothing is read yet."""
         self._host = host
-        self._way = cache(lambda start, *members: find_way(host.types, start, members))  # types are large
+        self._way = cache(lambda start, *members: find_way(host.types, start, members))  # a search in all types
 
     def number(self, address: int, start: str, *members: str) -> int:
-        """A member's value, without a sign, from the address of a `start`; 0 where it cannot be told."""
+        """A member's value, unsigned, in the structure `start` at an address; 0 where types or memory do not have
+        it."""
         way = self._way(start, *members)
         return followed(self._host.memory, address, way) if way else 0
 
 
 def followed(memory: GuestMemory, address: int, way: Way) -> int:
-    """The number at the end of a way; 0 where a pointer on it is NULL or leads nowhere."""
+    """The number at the end of a way; 0 where a pointer on it is NULL or points to no memory."""
     for offset, size in way:
         if not address:
             return 0

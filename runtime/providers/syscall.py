@@ -1,9 +1,9 @@
-"""Linux's system calls as probes: `syscall::NAME:entry|return`, for what the kernel has a handler of.
+"""Linux's system calls as probes: `syscall::NAME:entry|return`, for each call that the kernel has a handler for.
 
 NAME is the kernel's own name of a call, as SYSCALL_DEFINE has it: `openat`, `newfstatat`. A handler gets the registers
-that user mode was left with: arg0 to arg5 of `entry` are read there. arg0 and arg1 of `return` are what the call
+of user mode (struct pt_regs), from which arg0 to arg5 of `entry` are read. arg0 and arg1 of `return` are what the call
 returns, negative error numbers included, and errno is the error number, or 0. args[] have the types that the kernel's
-own tracing would show, where it is built with it (CONFIG_FTRACE_SYSCALLS):
+own tracing would show, where it is built in (CONFIG_FTRACE_SYSCALLS):
 
     struct syscall_metadata   0 name   8 syscall_nr   12 nb_args   16 types   24 args ...
 """
@@ -56,7 +56,7 @@ class SyscallProvider:
     )
 
     def __init__(self, host: ProviderHost) -> None:
-        """A point at both ends of each handler; none of them is armed."""
+        """Plant a point at both ends of each handler; none of them is armed."""
         self._host = host
         self._facts = host.arch.linux.system_calls
         self._enablings: dict[int, Enabling] = {}
@@ -73,14 +73,14 @@ class SyscallProvider:
         return end, self._host.plant(place, partial(self._reached, end), may_lack=True)  # exit does not return
 
     def provide(self, probes: Probes, wanted: ProbeName | None) -> None:
-        """All of them, at once."""
+        """Create all of them when it registers."""
         if wanted is None:
             for end, point in self._planted:
                 end.identifier = probes.create("", end.call, end.name)
                 self._ends[end.identifier], self._points[end.identifier] = end, point
 
     def enable(self, identifiers: Identifiers, action: Action) -> None:
-        """Arm the handlers' ends."""
+        """Arm the points."""
         for identifier in identifiers.tolist():
             error = self._error if self._ends[identifier].name == RETURN else None
             self._enablings[identifier] = Enabling(identifier, action, self.argument, 0, error=error)
@@ -93,10 +93,10 @@ class SyscallProvider:
             self._points[identifier].disarm()
 
     def destroy(self, identifiers: Identifiers) -> None:
-        """Nothing is kept for a probe that is gone."""
+        """Do nothing: there is nothing to release."""
 
     def arguments(self, identifier: int) -> Sequence[Argument]:
-        """What the call is given, or what it returned."""
+        """The types of the call's arguments, or of its result."""
         end = self._ends[identifier]
         if end.name == RETURN:
             return (_RESULT, _RESULT)
@@ -112,8 +112,8 @@ class SyscallProvider:
         return self._host.memory.load(firing.regs[arch.arguments[0]] + self._facts.arguments[index], _WORD)
 
     def _error(self, firing: Firing) -> int:
-        """errno: what user mode will find there, or the kernel's own number for a call that is made again; 0 if the
-        call succeeded."""
+        """errno: what user mode will find there, or one of the kernel's internal numbers for a call that is restarted;
+        0 if the call succeeded."""
         negated = -firing.regs[self._host.arch.return_value] & _LARGEST
         return negated if negated <= _LAST_ERROR else 0
 
@@ -124,7 +124,7 @@ class SyscallProvider:
 
 
 def _calls(symbols: Symbols, prefix: str) -> list[str]:
-    """Names of the calls that there are handlers of."""
+    """Names of the calls that have handlers."""
     names = symbols.names(np.flatnonzero(symbols.kind == STT_FUNC))
     return sorted({name.removeprefix(prefix) for name in names if name.startswith(prefix)})
 
@@ -140,7 +140,8 @@ def _types(image: Image, call: str) -> list[str]:
 
 
 def _type_text(image: Image, at: int) -> str:
-    """The text that a pointer leads to. The file of a kernel that relocates itself has no pointers in it yet."""
+    """The string that a pointer in the file points to. In the file of a kernel that relocates itself there is none
+    yet."""
     try:
         text = image.read(_word(image, at, _WORD), _LONGEST_TYPE).partition(b"\0")[0].decode("ascii")
     except (ImageError, UnicodeDecodeError):

@@ -35,7 +35,7 @@ from kinst.runtime.dlang.program import Aggregate, ChangeAggregation, Clause, Co
 from kinst.runtime.dlang.record_layout import WORD, printed_values
 from kinst.runtime.hits.actions import Count
 from kinst.runtime.hits.combining import ClauseAction, Combining, all_of
-from kinst.runtime.hits.explained import became
+from kinst.runtime.hits.explained import delivery_text
 from kinst.runtime.machine.configuration import ClockKind, End
 from kinst.runtime.providers.dtrace import BEGIN, END, ERROR, TRACER_THREAD
 from kinst.runtime.providers.provider import Action, Identifiers, Probe
@@ -239,7 +239,7 @@ class Tracer:
     def explained(self) -> list[str]:
         """How the hits of each clause may be delivered: a line each."""
         pairs = zip(self.clauses, self._became, strict=True)
-        return [f"{clause.description}: {became(delivery)}" for clause, delivery in pairs]
+        return [f"{clause.description}: {delivery_text(delivery)}" for clause, delivery in pairs]
 
     def _counter(self, clause: Clause, number: int) -> Count:
         """What several hits of a clause do at once."""

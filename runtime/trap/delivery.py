@@ -1,4 +1,4 @@
-"""How a hit of a site comes to the clauses of its probes: a value, and why it is not a cheaper one.
+"""How the hits of a site are delivered to the clauses of its probes, and the reason why no cheaper way will do.
 
 `kinst.runtime.hits` decides it, and has the rule by which hits of different deliveries become visible.
 """
@@ -19,7 +19,7 @@ class Way(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """A way, and why no cheaper one will do; empty where nothing is against it."""
+    """A way, and why no cheaper one will do; empty if it is the cheapest."""
 
     way: Way
     why: str = ""

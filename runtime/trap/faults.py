@@ -7,6 +7,7 @@ from typing import Final
 class FaultKind(IntEnum):
     """What kind of fault it is: DTrace's DTRACEFLT_* (docs/facts/dlang.md, Variables)."""
 
+    # Programs see the numbers: they are arg4 of dtrace:::ERROR.
     UNKNOWN = 0
     BADADDR = 1
     BADALIGN = 2
@@ -37,8 +38,8 @@ WITH_ADDRESS: Final = frozenset({FaultKind.BADADDR, FaultKind.BADALIGN, FaultKin
 
 
 class Fault(Exception):
-    """A clause cannot continue. `value` is the address, if there is one. `text` says more than the kind, e.g. that an
-    argument was optimised out."""
+    """A clause cannot continue. `value` is the address, if there is one. `text` is more specific than the kind, e.g.
+    that an argument was optimised out."""
 
     def __init__(self, kind: FaultKind, value: int = 0, text: str = "") -> None:
         super().__init__(kind, value, text)

@@ -11,8 +11,8 @@ the site's own address), and a probe that is hit in the guest's handler starts a
 
 There is no I/O and no emulator here: the trap frame comes as `regs` and as functions that write registers back. What
 happens at a hit is a closure that is made once for its site: a hit takes about a microsecond, so one more lookup would
-matter. A hit leaves where the CPU goes on in `regs`; whoever called it writes the PC. From the second one on that is
-the engine, where it can: it also fills `regs`, and knows itself where the CPU goes on if there is a trampoline.
+matter. A hit leaves the address at which the CPU continues in `regs`, and its caller writes the PC. Where the engine
+can handle a site by itself (`SiteCounter`), it is the caller from the second hit on.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -27,10 +27,8 @@ from kinst.runtime.trap.trap_frame import TrapFrame
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.errors import MachineError
 
-Hit = Callable[[int], None]  # what to do at a breakpoint's address; leaves where the CPU goes on in the frame's PC
-Invop = Callable[
-    [int], Hit | None
-]  # a handler: for the address of a breakpoint, what to do there; None if it does not know the breakpoint
+Hit = Callable[[int], None]  # called with a breakpoint's address; leaves the next PC in the frame
+Invop = Callable[[int], Hit | None]  # a handler: a breakpoint's address -> its hit; None if it is not its breakpoint
 
 
 class Firing:
@@ -42,7 +40,7 @@ class Firing:
         self.cpu = cpu
         self.enabling = enabling
         self.frame = frame
-        self.returned = 0  # where the CPU is, if the function at `site` left by a tail call and has returned; else 0
+        self.returned = 0  # the PC, if the function at `site` left by a tail call that has returned; else 0
         self.site = site  # address of the instruction
         self.thread = thread  # below 0: a thread of the tracer itself; else the CPU, in place of the guest's thread
 
@@ -65,11 +63,11 @@ class Firing:
             self.enabling = outer
 
     def be(self, cpu: int, enabling: "Enabling") -> None:
-        """Be of this CPU and probe from now on."""
+        """Stand for a hit of this probe on this CPU from now on."""
         self.cpu, self.enabling = cpu, enabling
 
     def move(self, site: int, returned: int = 0) -> None:
-        """Be at another place from now on."""
+        """Stand for a hit at another place from now on."""
         self.site, self.returned = site, returned
 
     def exchange_frame(self, frame: TrapFrame) -> TrapFrame:
@@ -91,12 +89,12 @@ class Enabling:
     """One enabled probe at one site."""
 
     probe: int  # its id
-    action: Callable[[Firing], None]  # what dtrace_probe() would do
+    action: Callable[[Firing], None]  # what dtrace_probe() does in a kernel
     argument: Callable[[Firing, int], int]
     offset: int  # of the site in its function
     leaving: tuple[int, int] | None = None  # fire only if control leaves this range: conditional return sites
-    error: Callable[[Firing], int] | None = None  # errno, where what has an error number ends
-    # The registers, as indexes in the trap frame, that make up arg0, arg1, ...; None: that takes more than registers.
+    error: Callable[[Firing], int] | None = None  # gives errno, at the end of what has one (a system call)
+    # The registers, as indexes in the trap frame, from which arg0, arg1, ... are computed; None: not from them alone.
     registers: Callable[[int], Sequence[int] | None] = registers_unknown
 
 
@@ -106,16 +104,16 @@ def _nowhere(_address: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """One probed instruction. `emulation` is None if it runs in its trampoline. Else `aside` tells, for an address of
-    it, where the CPU can go instead: to a trampoline that does the same, or to where the instruction would lead if it
-    does nothing else; None: nowhere. `delivery` is decided for all enablings and the instruction."""
+    """One probed instruction. `emulation` is None if it runs in its trampoline. Else `out_of_line` gives, for an
+    address of it, where the CPU can go instead of emulating it: to a trampoline that does the same, or straight to its
+    target if a jump is all that it is; None: nowhere. `delivery` is decided for all enablings and the instruction."""
 
     address: int
     size: int
     trampoline: int
     emulation: Emulation | None
     enablings: tuple[Enabling, ...]
-    aside: Callable[[int], int | None] = _nowhere
+    out_of_line: Callable[[int], int | None] = _nowhere
     delivery: Delivery = DISPATCHED
 
 
@@ -127,22 +125,23 @@ class Port:
     read: Callable[[], int]  # fill frame.regs
     writer: Callable[[Sequence[int]], Callable[[], int]]  # gives a function that writes these registers back
     fail: Callable[[BaseException], None]
-    unclaimed: Callable[[int], None]  # called for an event that belongs to no probe, with Unicorn's number
-    take_back: Callable[[], None] | None  # the breakpoint was counted as an instruction, and its displaced one will be
+    unclaimed: Callable[[int], None]  # called for an exception that belongs to no probe, with Unicorn's number
+    # Uncounts the breakpoint, since the displaced instruction will be counted in its trampoline; None: nobody counts.
+    take_back: Callable[[], None] | None
     fault: Callable[[PageFault], None]  # called to deliver a fault of an emulated access; the PC is at the site
 
 
 class SiteCounter(Protocol):
-    """Has the engine handle hits: it counts those that nobody looks at, and lets the CPU go on after all of them.
-    `kinst.runtime.hits.counted.CountedSites` implements it."""
+    """Has the engine handle hits: it counts or records those that need no Python at once, and resumes the CPU after
+    any. `kinst.runtime.hits.counted.CountedSites` implements it."""
 
     def add(self, site: Site, at: int, fire: Callable[[], None], hit: Callable[[], None]) -> None:
-        """Deliver the hits of a site at an address as was decided. Where they are dispatched, `fire` lets its probes
-        fire, and `hit` computes its effect as well."""
+        """Deliver the hits of a site at an address as its `delivery` says. Where that is to dispatch, `fire` lets its
+        probes fire, and `hit` computes its effect as well."""
         ...
 
     def remove(self, address: int) -> None:
-        """Do not handle a site any more. A CPU in its trampoline can still leave it."""
+        """Stop handling a site. A CPU in its trampoline can still leave it."""
         ...
 
     def user(self, trampoline: int) -> tuple[int, int] | None:
@@ -154,8 +153,8 @@ class SiteCounter(Protocol):
         ...
 
     def end_with(self, jump: Callable[[int, int], bool], end: Callable[[int], None]) -> None:
-        """Let trampolines end with a jump where that is possible. `jump` makes a trampoline go on at an address, if it
-        reaches it; `end` makes it end with its breakpoint again."""
+        """Let trampolines end with a jump where that is possible, which saves the second trap. `jump` writes one to an
+        address, if it reaches that; `end` writes the breakpoint back."""
         ...
 
 
@@ -165,8 +164,7 @@ class TrapPath:
     def __init__(
         self, arch: ArchFacts, port: Port, count: Callable[["TrapPath"], SiteCounter | None] = lambda _trap: None
     ) -> None:
-        """No site is armed. `count` gives what handles hits in place of the path that it is called with, if anything
-        does."""
+        """No site is armed. `count` makes what handles hits in place of this path, if the engine can."""
         self._arch = arch
         self._port = port
         self._number = arch.engine.breakpoint_number
@@ -181,7 +179,7 @@ class TrapPath:
         self.counted = count(self)  # where the engine can count
 
     def run_as(self, cpu: int, fired: list[tuple[int, int, int]], thread: int | None = None) -> None:
-        """Another CPU runs, in these FIRED states; `thread`, if it is not the CPU that stands for it."""
+        """Another CPU runs, in these FIRED states; `thread`: see `Firing`; None: that of the CPU."""
         self.fired = fired
         self.firing.cpu, self.firing.thread = cpu, cpu if thread is None else thread
 
@@ -199,13 +197,14 @@ class TrapPath:
             self.counted.add(site, at, self._fire(site, at), partial(hit, at))
 
     def prepared(self, site: Site, at: int) -> Hit:
-        """What to do at a site, which can be left from now on but is not added."""
+        """The hit of a site that is not added, but whose trampoline can be left from now on."""
         if site.emulation is None:
             self._prepare_trampoline(site, at)
         return self._kinst_invop(site)
 
     def _prepare_trampoline(self, site: Site, at: int) -> None:
         if self._arch.return_breakpoint is not None:
+            # Nobody removes it with the site: a CPU may be in the trampoline at that moment.
             self.hits.setdefault(site.trampoline + self._arch.return_breakpoint, self._done(site.trampoline))
         else:
             self._slots[site.trampoline] = at, at + site.size
@@ -222,6 +221,8 @@ class TrapPath:
         the displaced instruction was executed the next one; the FIRED state ends."""
         if pc not in self.trampolines:
             return pc
+        # This is what makes exception tables (Linux' __ex_table) and unwinders work: no address in a trampoline is ever
+        # shown to the guest.
         slot = pc - (pc - self.trampolines.start) % self._arch.slot_size
         if self._arch.return_breakpoint is not None:
             found = self.fired.pop()[1:] if self.fired and self.fired[-1][0] == slot else self._counted_in(slot)
@@ -251,7 +252,7 @@ class TrapPath:
                     hit = hits.get(pc) or self.dtrace_invop(pc)
                     if hit is not None:
                         hit(pc)
-                        if regs[pc_index] != pc + bias:  # else the CPU gets there by itself
+                        if regs[pc_index] != pc + bias:  # else a write, half a microsecond, is saved
                             write_pc()
                         return
                 unclaimed(number)
@@ -261,7 +262,7 @@ class TrapPath:
         return callback
 
     def failed(self, error: BaseException) -> None:
-        """Handle what a hit raises: the guest gets a fault of an emulated access, everything else ends the run."""
+        """Handle what a hit raises: a fault of an emulated access is the guest's, everything else ends the run."""
         try:
             if not isinstance(error, PageFault):
                 raise error
@@ -277,7 +278,8 @@ class TrapPath:
             return False
         self._port.read()
         regs, index = self._port.frame.regs, self._arch.pc
-        regs[index] = pc + self._bias  # the PC as it is in Unicorn's hook
+        # As if it had come through UC_HOOK_INTR, so that one kind of hit serves both.
+        regs[index] = pc + self._bias
         self._write_pc()
         try:
             hit(pc)
@@ -292,8 +294,8 @@ class TrapPath:
         self._handlers.append(handler)
 
     def dtrace_invop(self, pc: int) -> Hit | None:
-        """What to do at a breakpoint that is hit for the first time: the newest handler that knows it decides. None if
-        it is the guest's own."""
+        """The hit of a breakpoint that is not in `hits`, from the newest handler that knows it. None if it is the
+        guest's own."""
         for handler in reversed(self._handlers):
             hit = handler(pc)
             if hit is not None:
@@ -301,6 +303,7 @@ class TrapPath:
         return None
 
     def _fault(self, fault: PageFault) -> None:
+        # The instruction has changed nothing yet (an effect accesses memory first), so the guest can repeat it.
         regs, index = self._port.frame.regs, self._arch.pc
         regs[index] = self.firing.site
         self._write_pc()
@@ -342,6 +345,7 @@ class TrapPath:
         write_registers = self._port.writer(emulation.writes) if emulation.writes else None
 
         def hit(pc: int) -> None:
+            # Unicorn's PC may be past the breakpoint (`breakpoint_bias`): probes and effects need that of the site.
             regs[pc_index] = firing.site = pc
             for enabling in enablings:
                 firing.enabling = enabling
@@ -353,17 +357,18 @@ class TrapPath:
         return hit
 
     def _leaving(self, site: Site, emulation: Emulation) -> Hit:
-        """What happens at a conditional return site. Whether it returns is known only when the instruction has been
-        computed, but the probe sees the state before it."""
+        """The hit of a conditional return site. Whether it returns is known only when the instruction has been
+        computed, but the probe must see the state before it."""
         firing, frame, regs, pc_index = self.firing, self._port.frame, self._port.frame.regs, self._arch.pc
         write_registers = self._port.writer(emulation.writes) if emulation.writes else None
         changed = (*emulation.writes, pc_index)
 
         def hit(pc: int) -> None:
-            moved = pc - site.address
+            moved = pc - site.address  # `leaving` is a range of link addresses
             regs[pc_index] = firing.site = pc
             after = emulation.foreseen(frame, pc_index)
             target = after[-1] - moved
+            # The frame is as before the instruction again. Other probes of the site fire in any case.
             for enabling in site.enablings:
                 if enabling.leaving is None or not enabling.leaving[0] <= target < enabling.leaving[1]:
                     firing.enabling = enabling
@@ -389,12 +394,12 @@ class TrapPath:
                 take_back()
             if has_state and self._counted_in(slot) is None:  # else the engine ends the trampoline, from now on
                 self.fired.append((slot, pc, pc + size))
-            regs[pc_index] = slot
+            regs[pc_index] = slot  # last: until here the frame shows the site
 
         return hit
 
     def _done(self, slot: int) -> Hit:
-        """What happens at the second breakpoint, when the displaced instruction has been executed."""
+        """The hit of the second breakpoint: the displaced instruction has been executed."""
         regs, pc_index = self._port.frame.regs, self._arch.pc
 
         def hit(_pc: int) -> None:

@@ -27,5 +27,6 @@ class TrapFrame:
         self.set_vector = set_vector
 
     def show(self, regs: MutableSequence[int]) -> None:
-        """Have other registers from now on. Only where nobody else keeps `regs`."""
+        """Have other registers from now on. Only where nobody has kept a reference to `regs`, as closures of sites
+        do."""
         self.regs = regs

@@ -1,4 +1,4 @@
-"""The code of an image -> where its calls and jumps lead, by the addresses at which they begin and end."""
+"""The code of an image -> the targets of its calls and jumps, by the addresses at which they begin and end."""
 
 from collections.abc import Callable
 from typing import Final, NamedTuple
@@ -34,14 +34,14 @@ class CallInstructions:
             self._read(address)
         return self._starting.get(address)
 
-    def starts(self, address: int, room: int) -> range:
-        """The other addresses in the first `room` bytes of a function that begins at an address; empty if none begins
+    def starts(self, address: int, limit: int) -> range:
+        """The other addresses in the first `limit` bytes of a function that begins at an address; empty if none begins
         there."""
         functions = self._open().functions
         row = functions.row_at(address)
         if row is None or int(functions.address[row]) != address:
             return range(0)
-        return range(address + 1, address + min(room, int(functions.size[row])))
+        return range(address + 1, address + min(limit, int(functions.size[row])))
 
     def before(self, address: int) -> Leading | None:
         """The call or jump that ends at an address, which may be just past its function; None if there is none."""

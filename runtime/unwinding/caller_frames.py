@@ -1,7 +1,7 @@
 """A firing -> the registers that its function's caller will have when the function returns, and so on outwards.
 
-Of a caller only the stack pointer and the registers that a function must preserve are known. Call frame information
-says where they are. Without it only the stack pointer is known: a wrong value would be worse than none.
+Of a caller only the stack pointer and the callee-saved registers are known, which call frame information finds. Without
+it only the stack pointer is known: a wrong value would be worse than none.
 """
 
 from collections.abc import Callable
@@ -22,7 +22,7 @@ _MASK: Final = (1 << 64) - 1
 
 class Activation(NamedTuple):
     """A function that is being executed: a link address in it, and its registers by index in the trap frame, None if
-    not known. `is_inner`: the code at the address comes next; otherwise a call that returns there is being made."""
+    not known. `is_inner`: the code at the address is executed next; otherwise it is where a call will return."""
 
     address: int
     register: Callable[[int], int | None]
@@ -35,7 +35,7 @@ class Activation(NamedTuple):
 
 
 class CallerFrames:
-    """A walk outwards that restores registers. (`MachineStacks` has the faster one that does not.)"""
+    """A walk outwards that restores registers. (That of `MachineStacks` does not, and is faster.)"""
 
     def __init__(self, arch: ArchFacts, rules: FrameRules, memory: Memory) -> None:
         """Nothing is read until a frame is needed."""
@@ -87,7 +87,7 @@ class CallerFrames:
         if row is None or number is None:
             return None
         match row.registers.get(number):
-            case None:  # the function did not touch it
+            case None:  # without a rule a callee-saved register has the caller's value (DW_CFA_same_value)
                 return activation.register(index)
             case Saved(offset=offset):
                 return self._word(cfa + offset)

@@ -12,13 +12,13 @@ from kinst.runtime.machine.interrupts import Interrupt
 from kinst.runtime.trap.trap import Firing
 from kinst.runtime.unwinding.stack_regions import StackRegions
 
-_INTERRUPTS: Final = -1 << 32  # keys of interrupts are below; others are addresses, or threads of the tracer
+_INTERRUPTS: Final = -1 << 32  # keys of interrupts are below; above are addresses, and threads of the tracer (< 0)
 
 WatchInterrupts = Callable[[Callable[[Interrupt], None], Callable[[Interrupt], None]], Callable[[Interrupt], None]]
 
 
 class Contexts:
-    """The threads of a guest, as far as stacks tell them apart."""
+    """The threads of a guest, as far as their stacks distinguish them."""
 
     def __init__(
         self,
@@ -34,15 +34,15 @@ class Contexts:
             regions: the guest's stacks.
             stack_pointer: the index of the stack pointer in the trap frame.
             reach: the highest address that the frames of a firing's stack are known to reach.
-            where: the interrupted code, as if a probe fired there.
-            watch: calls two functions when an interrupt begins and ends; it returns a function that drops one whose end
-            was not noticed.
+            where: gives the interrupted code, as if a probe fired there.
+            watch: has two functions called when an interrupt begins and ends; returns a function that stops to watch
+            one whose end was not seen.
         """
         self._regions, self._index = regions, stack_pointer
         self._reach, self._where, self._watch = reach, where, watch
         self._drop: Callable[[Interrupt], None] = lambda _interrupt: None
         self._forget: Callable[[int], None] = lambda _thread: None
-        self._open: dict[int, list[Interrupt]] = {}  # by stack, innermost last
+        self._open: dict[int, list[Interrupt]] = {}  # by stack: the interrupts whose handlers run on it, innermost last
         self._keys: dict[Interrupt, int] = {}  # the interrupts whose handlers had variables
         self._count = 0
         self._changed: Callable[[], None] = lambda: None
@@ -85,7 +85,7 @@ class Contexts:
     def _interrupted(self, stack: int, sp: int) -> int:
         """The stack's own key, or the key of the interrupt whose handler runs on it."""
         interrupts = self._open.get(stack)
-        while interrupts and sp > interrupts[-1].limit:  # it did not return in the normal way
+        while interrupts and sp > interrupts[-1].limit:  # its frame is gone, by longjmp or a switch
             self._drop(interrupts[-1])
             self._ended(interrupts[-1])
             interrupts = self._open.get(stack)

@@ -53,7 +53,7 @@ class EntryValues:
         self._sites: CallSites | None = None
         self._tails: TailCalls | None = None
         self._expressions: dict[tuple[int, int, bytes], Expression | None] = {}
-        self._left = 0
+        self._left = 0  # values that the current answer may still need
 
     def of_firing(self, firing: Firing, wanted: Entered) -> int:
         """The entry value of the function in which a probe fired. Raises Fault."""
@@ -75,8 +75,8 @@ class EntryValues:
     def entered(
         self, function: CallingFunction, call: _Call, wanted: Entered, activation: Activation, depth: int
     ) -> int:
-        """What a function got that was entered by a call or by tail calls after it. `activation` is what the call
-        created, whichever function has the frame now. Raises Fault."""
+        """The entry value of a function that was entered by a call, or by tail calls after it. `activation` is what the
+        call created, whichever function has the frame now. Raises Fault."""
         self._left -= 1
         if depth > _DEEPEST or self._left < 0 or self.tails.may_reenter(function):
             raise optimised_out(LOST_ENTRY)
@@ -124,8 +124,8 @@ class EntryValues:
         return None if site is None or entered is None else _Call(caller, function, site, entered)
 
     def _target(self, caller: Activation, function: CallingFunction, site: CallSite, depth: int) -> int | None:
-        """Where a call led. The instruction says so, or debug information if the call is indirect. A direct call may
-        lead to code that jumps to where a register points (a retpoline)."""
+        """The target of a call: the instruction's, or that in debug information if the call is indirect. That one comes
+        first, since a direct call may go to code that jumps to a register's value (a retpoline)."""
         instruction = self._instructions.before(caller.address)
         if instruction is None or not instruction.is_call:
             return None
@@ -146,7 +146,7 @@ class EntryValues:
     ) -> int:
         """What a call passed in a register; `place` is an address in the call."""
         for parameter in site.parameters:
-            if self._is_meant(function, parameter, wanted):
+            if self._matches(function, parameter, wanted):
                 data = parameter.data if wanted.size else parameter.value
                 expression = self._expression(function, place, data) if data else None
                 if expression is None:
@@ -155,14 +155,14 @@ class EntryValues:
                 return value & (1 << 8 * wanted.size) - 1 if wanted.size else value
         raise optimised_out(LOST_ENTRY)
 
-    def _is_meant(self, function: CallingFunction, parameter: CallParameter, wanted: Entered) -> bool:
+    def _matches(self, function: CallingFunction, parameter: CallParameter, wanted: Entered) -> bool:
         if wanted.parameter >= 0:
             return parameter.declared == wanted.parameter
         location = self._expression(function, 0, parameter.location) if parameter.location else None
         return location is not None and location.register == wanted.register
 
     def _expression(self, function: CallingFunction, place: int, data: bytes) -> Expression | None:
-        """An expression of a call; None if it has a form that is not known."""
+        """An expression of a call; None if it has an unknown operation."""
         key = function.unit, place, data
         if key not in self._expressions:
             terms = self.sites.terms(function.unit)
@@ -204,7 +204,7 @@ class CallerFrame:
 
 
 class TailFrame(CallerFrame):
-    """The `LocationFrame` of a function that left by a tail call: it restored the registers that it had to preserve,
+    """The `LocationFrame` of a function that left by a tail call. It had restored the callee-saved registers by then,
     its frame was where its successor's is, and it was entered by the same call."""
 
     def __init__(
@@ -217,7 +217,7 @@ class TailFrame(CallerFrame):
         self._function = function
 
     def register(self, number: int) -> int:
-        """A register that it preserved, but not the stack pointer, which was somewhere near its frame. Raises Fault."""
+        """A callee-saved register. The stack pointer is not known: it was somewhere near its frame. Raises Fault."""
         if self._values.frames.is_stack_pointer(number):
             raise optimised_out(LOST_ENTRY)
         return super().register(number)

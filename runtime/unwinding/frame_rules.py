@@ -1,4 +1,4 @@
-"""Addresses in the running guest -> how to leave the frames of the code there, wherever the image was moved."""
+"""Addresses in the running guest -> unwind rules of the code there, wherever the image was moved."""
 
 from collections.abc import Callable
 from typing import Final
@@ -19,9 +19,8 @@ class FrameRules:
         """Nothing is read until a rule is needed.
 
         Args:
-            arch: the machine.
-            program: the original image, never a patched one, and its functions.
-            link_address: gives the link address of what is at an address of the machine, also in copies of the image.
+            arch: the machine. program: the original image, never a patched one, and its functions. link_address: gives
+            the link address of the code at an address of the machine, in copies of the image as well.
         """
         self._arch = arch
         self.unwinder = Unwinder(arch, stack_effects(arch), program)
@@ -35,6 +34,7 @@ class FrameRules:
     def returned_to(self, address: int) -> tuple[int, int] | None:
         """A return address without its signature, and its link address; None if it is not in code. It may be just past
         a function that ends with a call, so the byte before it decides."""
+        # As it is first: an address without a signature must not lose bits that are its own.
         for plain in (address, plain_address(self._arch, address)):
             inside = self.link_address(plain - 1 & _MASK)
             if self.unwinder.is_code(inside):

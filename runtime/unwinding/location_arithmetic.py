@@ -8,8 +8,8 @@ from kinst.runtime.unwinding.location_operations import OPTIMISED_OUT
 from kinst.targets.debuginfo.dwarf.unit_terms import BaseType
 
 _MASK: Final = (1 << 64) - 1
-_COMPARISONS: Final = range(0x29, 0x2F)
-_SHIFTS: Final = range(0x24, 0x27)
+_COMPARISONS: Final = range(0x29, 0x2F)  # DW_OP_eq, ge, gt, le, lt, ne
+_SHIFTS: Final = range(0x24, 0x27)  # DW_OP_shl, shr, shra
 
 
 class Typed(NamedTuple):
@@ -74,7 +74,8 @@ def _shifted(code: int, first: Typed, count: int) -> Value:
 
 
 def _count(count: int, bits: int) -> int:
-    """How far to shift. GCC for arm64 shifts left by a negative count when it means to the right; gdb makes 0 of it."""
+    """A valid shift count. GCC for arm64 has been seen to shift left by a negative count where it means right; gdb
+    shows 0 for that. Raises Fault."""
     if not 0 <= count < bits:
         raise Fault(FaultKind.ILLOP, 0, f"{OPTIMISED_OUT}: its location shifts by more bits than there are")
     return count

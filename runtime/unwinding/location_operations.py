@@ -33,9 +33,9 @@ _GNU: Final = {
 
 
 class Entered(NamedTuple):
-    """What DW_OP_entry_value asks for: a register when the function was entered; with a `size`, that many bytes where
-    the register pointed; or (DW_OP_GNU_parameter_ref) a parameter that the function no longer has, by its offset in
-    .debug_info."""
+    """What DW_OP_entry_value refers to, all at the function's entry: a register; with a `size`, that many bytes of
+    memory to which the register pointed; or (DW_OP_GNU_parameter_ref) a parameter that the function no longer has, by
+    its offset in .debug_info."""
 
     register: int
     size: int = 0
@@ -160,7 +160,8 @@ def _integer_type(offset: int, terms: Terms | None) -> BaseType | None:
 
 
 def _entered(data: bytes) -> Entered | None:
-    """What the expression of DW_OP_entry_value asks for, if that is a register or what it pointed to; else None."""
+    """What the expression of DW_OP_entry_value refers to, if it is a register or memory to which one pointed; else
+    None."""
     if not 0 < len(data) <= _LONGEST_ENTERED:
         return None
     operations = [*decoded(data, None).values()]

@@ -1,7 +1,7 @@
 """DWARF's location expressions (DWARF 5, 2.5 and 2.6) and the frame of a function -> the value of the described object.
 
 Values are 64-bit words without a type, or integers of a base type. If debug information says that a value is not
-available, or needs something that a frame does not show, the clause gets a fault that says so.
+available, or needs something that a frame does not have, the clause gets a fault with the reason.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -95,7 +95,7 @@ class LocationFrame(Protocol):
         ...
 
     def entered(self, wanted: Entered) -> int:
-        """What a register held when the function was entered."""
+        """The value of a register when the function was entered."""
         ...
 
 
@@ -105,7 +105,7 @@ class Machine:
 
     `registers` maps DWARF's numbers to indexes of the trap frame, or -1; `cfa` is the canonical frame address of the
     code that fires, None if it is not known; `read` gives bytes of memory or raises Fault; `bias` is added to link
-    addresses; `entered` gives what a register held when the surrounding function was entered.
+    addresses; `entered` gives the value of a register when the surrounding function was entered.
     """
 
     registers: Sequence[int]
@@ -160,7 +160,7 @@ class Expression:
     """One expression, decoded."""
 
     def __init__(self, data: bytes, terms: Terms | None = None, frame_base: bytes = b"") -> None:
-        """Raises ValueError for what is not an expression or has an unknown form; the text says which.
+        """Raises ValueError for what is not an expression or has an unknown operation; the text says which.
 
         Args:
             data: the expression.
@@ -198,7 +198,7 @@ class _Run:
         self._base = base
         self._frame = frame
         self._stack: list[Value] = []
-        self._held: Value | None = None  # the value itself, if the expression does not lead to memory
+        self._held: Value | None = None  # the value itself; None: the top of the stack is its address
         self._pieces: list[tuple[int | None, int]] = []  # (value, bits); None: optimised out
 
     def value(self, size: int) -> int:
@@ -242,11 +242,11 @@ class _Run:
             operation = self._operations.get(at)
             if operation is None:
                 return
-            at = operation.following + self._do(operation)
+            at = operation.following + self._run(operation)
         raise Fault(FaultKind.ILLOP, 0, "a location expression that does not end")
 
-    def _do(self, operation: Operation) -> int:
-        """Carry out one operation. Returns how far to jump after it, in bytes."""
+    def _run(self, operation: Operation) -> int:
+        """Run one operation. Returns how far to jump after it, in bytes."""
         code, operands = operation.code, operation.operands
         if code in (BRA, SKIP):
             return integer(operands[0]) if code == SKIP or plain(self._pop()) else 0
@@ -262,7 +262,7 @@ class _Run:
         return 0
 
     def _describe(self, code: int, operands: tuple[Operand, ...]) -> bool:
-        """Carry out an operation that says what the result is. False if it is another operation."""
+        """Run an operation that describes the location or the value. False if it is another operation."""
         if REG0 <= code < BREG0 or code == REGX:
             self._held = self._frame.register(code - REG0 if code != REGX else integer(operands[0]))
         elif code == STACK_VALUE:

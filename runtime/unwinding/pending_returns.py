@@ -1,4 +1,4 @@
-"""Tail calls as they are made -> return probes that fire when the callee has returned to the caller.
+"""Tail calls, as they happen -> return probes that fire when the callee has returned to the caller.
 
 A function that ends with a jump to another one has not returned yet. Where it will return is known at the jump: an
 address, and the stack pointer with which the CPU gets there. That pair identifies a frame of one stack, whichever CPU
@@ -9,8 +9,8 @@ The guest's code is not changed, and neither is translated code. Blocks that beg
 they run (`kinst.runtime.engine.native_hooks`), so the probe fires before anything else at that address.
 
 A frame may be left in another way: by longjmp, an exception, or the end of a thread. Then the return is never seen. The
-frame is known to be gone when the same call is made again on the same part of the stack, so blocks that end with the
-call are checked as well, and so is where the next one begins.
+frame is known to be gone when the same call is made again at the same depth of the stack. So blocks that end with the
+call are checked as well, and the block after each, in which the call has been made.
 """
 
 from collections.abc import Callable, Sequence
@@ -72,22 +72,22 @@ class PendingReturns:
         returns: ReturnAddresses,
         watch: Callable[[Callable[[int, int], None]], Marks],
     ) -> None:
-        """Nothing is waited for.
+        """No return is pending.
 
         Args:
             arch: the machine.
-            firing: what probes see.
-            read: fills its registers between two instructions.
-            returns: knows where functions return to.
-            watch: has what it gets called with each block at the marks that it returns.
+            firing: the state that probes see.
+            read: fills its registers, between two instructions.
+            returns: finds where functions return to.
+            watch: has a function called with address and size of each block at the marks that it returns.
         """
         self._firing = firing
         self._read = read
         self._returns = returns
         self._stack_pointer = arch.stack_pointer
         self._waiting: dict[int, _Waiting] = {}  # by return address
-        self._count = 0  # how many frames are waited for
-        self._marks = watch(self.look)
+        self._count = 0  # of frames that are waited for
+        self._marks = watch(self.check)
 
     def sites(self) -> list[int]:
         """The addresses of the tail calls that have not returned, one for each call."""
@@ -107,8 +107,8 @@ class PendingReturns:
 
         return replace(first, action=leave)
 
-    def look(self, address: int, size: int) -> None:
-        """Check a block of code that is about to run."""
+    def check(self, address: int, size: int) -> None:
+        """Check a block of code that is about to run, and is marked."""
         marks = self._marks
         if marks.looks_at_next:
             marks.look_at_next(is_wanted=False)
@@ -127,10 +127,10 @@ class PendingReturns:
                 firing.move(site, returned=address)
                 _fire(firing, enablings)
         finally:
-            firing.move(firing.site)
+            firing.move(firing.site)  # `returned` is 0 again
 
     def _forget_former(self) -> None:
-        """If a call has just been made, whatever waits for the same frame waits for one that is gone: forget it."""
+        """After a call: forget what waits for a return to the same frame, since that frame is gone."""
         self._read()
         called = self._returns.at_entry(self._firing)
         if called is not None:
@@ -153,7 +153,7 @@ class PendingReturns:
                 self._give_up()
         else:
             others.append(left)
-            if len(others) > _MOST:
+            if len(others) > _MOST:  # functions that jump to each other forever
                 del others[: _MOST // 2]
 
     def _taken(self, frame: Return) -> Sequence[_Left]:

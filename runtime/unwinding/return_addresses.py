@@ -3,10 +3,10 @@ unknown.
 
 By the ABIs, a tail call leaves the stack and the link register as the function got them: the return address is on top
 of the stack (amd64) or in the link register (arm64, riscv64). Code that is no C function may have anything there, so an
-address is believed only if a call returns to it or if the image has a name for it.
+address is accepted only if a call returns to it or if a symbol names it.
 
 A function that jumps to a common epilogue (riscv64's -msave-restore) still has its frame, and its own calls have set
-the link register. An address in the function itself may mean that, or recursion: the frame decides.
+the link register. An address in the function itself may mean that, or recursion: the unwind rule decides.
 """
 
 from collections.abc import Callable, Mapping
@@ -24,7 +24,7 @@ from kinst.targets.elf.symbols import STT_FUNC, STT_NOTYPE
 from kinst.targets.image import Image
 
 _WORD: Final = 8
-_LONGEST_CALL: Final = 8  # how many bytes before a return address are read
+_LONGEST_CALL: Final = 8  # bytes before a return address that are read
 _PAGE: Final = 4096
 _KEPT: Final = 1 << 16  # return addresses that are kept
 _MASK: Final = (1 << 64) - 1
@@ -34,7 +34,7 @@ Return = tuple[int, int]  # where a function returns: an address, and the stack 
 
 
 class ReturnAddresses:
-    """Finds return addresses. What is known about calls is kept by return address."""
+    """Finds return addresses. Which calls can return to one is kept."""
 
     def __init__(
         self,
@@ -52,8 +52,8 @@ class ReturnAddresses:
             effects: the machine's stack and calls.
             armed: instruction size -> the bytes that arm a site of that size.
             read: reads guest memory within a page, without breakpoints; empty if there is none.
-            is_named: whether the image has a name for exactly this address, at which a thread may begin.
-            rule: how to leave the frame of the code at an address, if it is known.
+            is_named: whether a symbol names exactly this address: a thread may begin there.
+            rule: the unwind rule of the code at an address, if it is known.
         """
         self._arch = arch
         self._effects = effects
@@ -124,8 +124,8 @@ class ReturnAddresses:
 
 
 def reader(system: System, pristine: Callable[[int, bytes], bytes]) -> Callable[[int, int], bytes]:
-    """A function that reads the guest's memory within a page, without breakpoints; it gives nothing where no memory
-    is."""
+    """A function that reads the guest's memory within a page, without breakpoints; it returns nothing where there is no
+    memory."""
 
     def read(address: int, size: int) -> bytes:
         physical = system.space.observe(address)

@@ -1,8 +1,8 @@
 """A stack pointer -> the stack that it is in, named by an address that stays the same as long as the stack exists.
 
-The first of these that is known decides: unmapped pages around a stack, which kernels leave to notice an overflow; the
-size of stacks in the image, if they begin at multiples of it; or how far up the frames reach, from which the extent of
-each stack is learned. The pointer of an empty stack is its end: the byte below it belongs to the stack.
+The first of these that is known decides: unmapped guard pages around a stack; the size of stacks in the image, if they
+begin at multiples of it; or how far up the frames reach, from which the extent of each stack is learned. The pointer of
+an empty stack is its end: the byte below it belongs to the stack.
 """
 
 from bisect import bisect_left
@@ -20,9 +20,9 @@ _LARGEST: Final = 1 << 16  # the most bytes of a stack between unmapped pages
 _SIZES: Final = tuple(1 << shift for shift in range(_PAGE_SHIFT, 19))
 _MOST_KNOWN: Final = 1 << 16  # stack pointers
 _BESIDE: Final = 1 << 10  # bytes that may be between known frames and others of the same stack, for trap frames
-# The stack of Linux's first task, which the linker places; the stacks of other tasks are of the same kind.
+# The stack of Linux's first task, which the linker places; the stacks of other tasks have the same size.
 _FIRST_STACK: Final = ("init_thread_union", "init_stack")
-_FIRST_STACK_END: Final = "__end_init_stack"  # where other symbols may lie inside of the stack
+_FIRST_STACK_END: Final = "__end_init_stack"  # else the next symbol is its end, unless one lies inside of the stack
 
 
 def stack_size(symbols: Symbols) -> int | None:
@@ -56,7 +56,9 @@ class StackRegions:
         self._size = size
         self._pages: dict[int, int | None] = {}  # number of a page -> the stack that it is part of; None: frames decide
         self._learned = _Intervals()
-        self.known: dict[int, int] = {}  # some of the pointers that were asked for, and what is still the answer
+        self.known: dict[
+            int, int
+        ] = {}  # some of the pointers that were asked for, and their stacks: a cache for callers
 
     def on_change(self, call: Callable[[], None]) -> None:
         """Call this when the answers for some addresses change."""
@@ -64,7 +66,7 @@ class StackRegions:
 
     @property
     def description(self) -> str:
-        """How stacks are told apart, for -v."""
+        """How stacks are distinguished, for -v."""
         if self._size is None:
             return "what lies between unmapped pages, else what frames reach"
         return f"what lies between unmapped pages, else {self._size:,} bytes, as the image says"
@@ -75,7 +77,7 @@ class StackRegions:
         page = sp - 1 >> _PAGE_SHIFT
         found = self._pages.get(page)
         if found is None and page not in self._pages:
-            found = self._pages[page] = self._told(sp - 1)
+            found = self._pages[page] = self._by_pages(sp - 1)
         if found is None:
             found = self._learned.find(sp)
         if found is None:
@@ -91,7 +93,7 @@ class StackRegions:
 
     def around(self, sp: int) -> tuple[int, int] | None:
         """Bounds of stack pointers for which `of` gives the same as for `sp`: those above the first and up to the
-        second, all in the page of the byte below `sp`. None if that page was not asked about, or is none."""
+        second, all in the page of the byte below `sp`. None if `of` was never called for that page."""
         page = sp - 1 >> _PAGE_SHIFT
         if page < 0 or page not in self._pages:
             return None
@@ -101,7 +103,8 @@ class StackRegions:
         known = self._learned.bounds(sp)
         return None if known is None else (max(low, known[0] - 1), min(high, known[1]))
 
-    def _told(self, address: int) -> int | None:
+    def _by_pages(self, address: int) -> int | None:
+        """The stack at an address, by unmapped pages or the size of stacks; None if neither decides."""
         size = self._size or _LARGEST
         start, pages = self._between_unmapped(address & -_PAGE, size)
         if pages <= size:
@@ -138,9 +141,9 @@ class _Intervals:
         return (self._lows[at], self._highs[at]) if at < len(self._lows) and self._lows[at] <= sp else None
 
     def add(self, low: int, high: int) -> tuple[int, bool]:
-        """Note that [low, high] belongs to one stack. It is joined to what it overlaps, or to what is right above it,
-        if the walk of the frames ended there (at an exception's, say). Otherwise it is a new stack. Returns its name,
-        and whether parts of it had another before."""
+        """Note that [low, high] belongs to one stack. It is joined to the intervals that it overlaps, or to one right
+        above it: the walk of the frames may have ended early, such as at an exception's trap frame. Otherwise it is a
+        new stack. Returns its name, and whether parts of it had another one before."""
         first, last = bisect_left(self._highs, low), bisect_left(self._lows, high + 1)
         if first == last and first < len(self._lows) and self._lows[first] - high <= _BESIDE:
             last += 1

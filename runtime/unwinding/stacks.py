@@ -1,7 +1,7 @@
 """A probe that fires -> the addresses of the functions that are being executed, innermost first.
 
 A rule for each address (`kinst.runtime.unwinding.unwind`) leads from a frame to its caller's. It is made once, so a
-frame then costs a look into a table and one or two words of memory. A walk ends where there is no caller, or where a
+frame then costs a lookup in a table and one or two words of memory. A walk ends where there is no caller, or where a
 check fails: the return address must be in code, after a call, and each frame must be above the one before.
 """
 
@@ -19,7 +19,7 @@ _DEEPEST: Final = 512  # the most frames that stackdepth counts
 _WORD: Final = 8
 _MASK: Final = (1 << 64) - 1
 _KEPT: Final = 1 << 17  # addresses whose rules are kept
-_FAR: Final = 1 << 13  # bytes: a frame pointer that leads so far down leads to another stack
+_FAR: Final = 1 << 13  # bytes: a frame pointer that points so far down points to another stack
 
 Interrupted = Callable[[int], Sequence[int] | None]
 
@@ -28,7 +28,7 @@ class Caller(NamedTuple):
     """What is known about a return address."""
 
     address: int  # without its signature
-    rule: Rule | None  # how to leave its frame
+    rule: Rule | None  # how to unwind its frame
     follows_call: bool
     changes_stack: bool  # the call was made on another stack
 
@@ -49,7 +49,7 @@ class MachineStacks:
         Args:
             arch: the machine.
             memory: its memory, as clauses see it.
-            rules: how to leave the frames of its image.
+            rules: how to unwind the frames of its image.
             is_user: whether the CPU is in user mode.
         """
         self._rules = rules
@@ -63,13 +63,14 @@ class MachineStacks:
         self._interrupted: Interrupted = lambda _sp: None
 
     def cross(self, interrupted: Interrupted) -> None:
-        """Go on where an exception interrupted the kernel. `interrupted` gives the registers, in the order of the trap
-        frame, that the entry code saved at a stack pointer; None if there are none, or if they are user mode's."""
+        """Continue walks where an exception interrupted the kernel. `interrupted` gives the registers, in the order of
+        the trap frame, that the entry code saved at a stack pointer; None if there are none, or if they are user
+        mode's."""
         self._interrupted = interrupted
 
     def stack(self, firing: Firing, frames: int) -> tuple[int, ...]:
         """The PC, then return addresses, at most `frames` in all. Of user code only the PC is known here. When a tail
-        call has returned, these are its jump and where it returned, as at a plain return."""
+        call has returned, the first two are its jump and the address that it returned to, as at a plain return."""
         inner = (firing.site, firing.returned) if firing.returned else (firing.site,)
         if frames <= len(inner) or self._is_user(firing):
             return inner[:frames]
@@ -95,7 +96,7 @@ class MachineStacks:
         return len(self.stack(firing, _DEEPEST))
 
     def caller(self, firing: Firing) -> int:
-        """Where the function returns to; 0 if unknown. At its first instruction this is not checked, whatever it is."""
+        """Where the function returns to; 0 if unknown. At its first instruction the address is not checked."""
         if firing.returned:
             return firing.returned
         if self._is_entry(firing.site):
@@ -117,6 +118,8 @@ class MachineStacks:
             if is_inner and (returns is None or base not in (sp_index, fp_index)):
                 break  # only the innermost frame's registers are all known
             cfa = offset + (sp if base == sp_index else fp if base == fp_index else regs[base])
+            # A caller's frame is above its callee's; only the innermost function may have none of its own. But a frame
+            # pointer can lead far down, to the stack from which code has switched to this one.
             if cfa <= sp and (cfa < sp or is_inner) and (is_one_stack or base != fp_index or sp - cfa < _FAR):
                 break
             try:
@@ -131,7 +134,7 @@ class MachineStacks:
             found.append(caller.address)
             rule, sp = caller.rule, cfa
             if caller.changes_stack and not is_one_stack:
-                sp = self._loaded(sp)
+                sp = self._loaded(sp)  # the caller's own stack pointer, at the top of the stack that it has switched to
         self._reached = sp
         return found
 

@@ -1,4 +1,4 @@
-"""Functions and their tail calls -> which function was entered, and by which call, where an unwinder sees one caller.
+"""Functions and their tail calls -> which function was entered, and by which call, where an unwinder finds one caller.
 
 A function that ends with a jump to another one leaves no frame. So the call that an unwinder finds may have entered a
 function that then jumped to this one, and this one may have been entered again from itself. An argument is given only
@@ -13,9 +13,9 @@ from kinst.targets.debuginfo.call_sites import CallingFunction, CallSite, CallSi
 
 _MOST: Final = 256  # the most functions that are searched for one answer
 _KEPT: Final = 1 << 16  # targets that are kept
-_ROOM: Final = 64  # the most bytes that a compiler leaves for patches at the start of a function
+_MOST_NOPS: Final = 64  # bytes of nops for patching that a function may begin with
 
-Target = tuple[CallSite, int]  # a tail call, and where it leads
+Target = tuple[CallSite, int]  # a tail call and its target
 
 
 class TailCall(NamedTuple):
@@ -39,12 +39,12 @@ class TailCalls:
     def entered(self, target: int) -> CallingFunction | None:
         """The function that a call to an address enters; None if no function has that address.
 
-        If the compiler leaves room for patches (-fpatchable-function-entry), debug information may begin after it.
+        With nops for patching (-fpatchable-function-entry), debug information may let the function begin after them.
         """
         if target not in self._entered:
             if len(self._entered) >= _KEPT:
                 self._entered.clear()
-            places = (target, *self._instructions.starts(target, _ROOM))
+            places = (target, *self._instructions.starts(target, _MOST_NOPS))
             found = ((place, self._sites.function_at(place)) for place in places)
             place, function = next((one for one in found if one[1] is not None), (0, None))
             self._entered[target] = function if function is not None and function.start == place else None

@@ -1,8 +1,8 @@
-"""How to leave the frame of the code at an address: by call frame information, or else by the code itself.
+"""The unwind rule for the code at an address: by call frame information, or else from the code itself.
 
-The code of each function is read once: its instructions are followed along all branches from the entry, with what they
-do to the stack pointer, the frame pointer and the return address. So prologues and epilogues are recognised without
-debug information, and functions without a frame pointer have frames as well.
+The code of each function is read once: its instructions are followed along all branches from the entry, with their
+effects on the stack pointer, the frame pointer and the return address. So prologues and epilogues are recognised
+without debug information, and functions without a frame pointer have frames as well.
 """
 
 from collections import Counter
@@ -22,9 +22,9 @@ from kinst.targets.instruction import Flow, Instructions
 LINK: Final = "link"  # the return address is in the link register
 LOST: Final = "lost"  # it was not kept: the function never returns
 _MASK: Final = (1 << 64) - 1
-_STRAIGHT_ON: Final = 64  # bytes in which code that makes calls on another stack comes back from it
+_SWITCHES_BACK: Final = 64  # bytes after a call on another stack within which the code returns to its own
 _LONGEST_CALL: Final = 16  # bytes
-_LONGEST: Final = 1 << 16  # bytes of a function that is followed; what is longer is a table, or no function
+_LONGEST: Final = 1 << 16  # bytes of a function that is followed; anything longer is a table, or no function
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,14 +32,14 @@ class FrameState:
     """What is known before an instruction. Offsets are in bytes. The CFA is the stack pointer before the call (arm64,
     riscv64: at entry)."""
 
-    sp: int | None  # CFA - stack pointer; None: the function computes it
+    sp: int | None  # CFA - stack pointer; None: unknown, since the function computes it
     fp: int | None = None  # CFA - frame pointer; None: it holds something else
     returns: int | str = LINK  # where the return address is, from the CFA; LINK or LOST
     saved_fp: int | None = None  # where the caller's frame pointer is, from the CFA; None: still in the register
-    constant: tuple[int, int] | None = None  # a register and its value: large frames are made with one
-    # The register with the address at which the stack pointer was stored; the stack pointer's own number: it is on
-    # another stack now, with its former value at the top, and `sp` is about that.
-    aside: int | None = None
+    constant: tuple[int, int] | None = None  # a register and its value: large frames are allocated with one
+    # The register that points to where the stack pointer was stored. If it is the stack pointer itself, the code is on
+    # another stack, whose top word is the former stack pointer, and `sp` is about that one.
+    stored_sp: int | None = None
     is_guess: bool = False  # no branch leads there: this is the usual state in the function
 
     def moved(self, amount: int | None) -> "FrameState":
@@ -54,8 +54,8 @@ class FrameState:
 
     def loaded_return(self, at: int) -> "FrameState":
         """The link register was loaded from the stack pointer + `at`."""
-        is_it = self.sp is not None and self.returns == at - self.sp
-        return replace(self, returns=LINK) if is_it else self
+        is_same = self.sp is not None and self.returns == at - self.sp
+        return replace(self, returns=LINK) if is_same else self
 
     def stored_fp(self, at: int) -> "FrameState":
         """The frame pointer was stored at the stack pointer + `at`. The first time, this is the caller's."""
@@ -65,8 +65,8 @@ class FrameState:
 
     def loaded_fp(self, at: int) -> "FrameState":
         """The frame pointer was loaded from the stack pointer + `at`."""
-        is_it = self.sp is not None and self.saved_fp == at - self.sp
-        return replace(self, saved_fp=None, fp=None) if is_it else replace(self, fp=None)
+        is_same = self.sp is not None and self.saved_fp == at - self.sp
+        return replace(self, saved_fp=None, fp=None) if is_same else replace(self, fp=None)
 
     def with_fp(self, above_sp: int) -> "FrameState":
         """The frame pointer was set to the stack pointer + `above_sp`."""
@@ -81,13 +81,14 @@ class StackEffects(Protocol):
     """One machine's stack. `kinst.runtime.unwinding.arch.<machine>` implements it."""
 
     def step(self, instruction: bytes, frame: FrameState) -> FrameState:
-        """The frame after an instruction that is no call."""
+        """The frame after an instruction that is not a call."""
         ...
 
     @property
     def stack_restore(self) -> bytes:
-        """The instruction that loads the stack pointer from the top of the stack; empty: there is none. A function that
-        makes calls on another stack leaves its own stack pointer at the top of that, and comes back so."""
+        """The instruction that loads the stack pointer from the top of the stack; empty if none is used so. A function
+        that makes calls on another stack stores its own stack pointer at the top of that, and returns to it this
+        way."""
         ...
 
     def call_sizes(self, before: bytes) -> tuple[int, ...]:
@@ -106,19 +107,21 @@ def plain_address(arch: ArchFacts, address: int) -> int:
     width = arch.unwind.signed_above
     if width is None:
         return address
+    # Bit 55 selects the half of the address space and is never part of the code: above the address all bits equal it
+    # (Arm ARM, pointer authentication).
     low = (1 << width) - 1
     return address | _MASK ^ low if address >> 55 & 1 else address & low
 
 
 class Rule(NamedTuple):
-    """How to leave a frame. Offsets are from the CFA."""
+    """How to unwind one frame. Offsets are from the CFA."""
 
     base: int  # index of the register that the CFA is relative to
     offset: int
     returns: int | None  # where the return address is; None: in `register`
     register: int
     saved_fp: int | None  # where the caller's frame pointer is; None: still in the register
-    is_certain: bool  # from call frame information; otherwise the return address is believed only after a call
+    is_certain: bool  # from call frame information; else the return address must follow a call
 
 
 class Unwinder:
@@ -130,7 +133,7 @@ class Unwinder:
         Args:
             arch: the machine.
             effects: the machine's stack.
-            program: the original image (breakpoints are no code) and its functions.
+            program: the original image, without breakpoints, and its functions.
         """
         self._arch = arch
         self._effects = effects
@@ -140,19 +143,22 @@ class Unwinder:
     def rule_at(self, address: int) -> Rule | None:
         """The rule before the instruction at a link address; None if no caller is known."""
         row, frame = self._call_frames.row_at(address), self._frames_of(address).get(address)
-        if row is not None and self._is_told(row):
-            told = self._told(row)
-            is_pushed = told is not None and frame is not None and self._has_pushed(told, frame)
-            return self._rule(frame) if frame is not None and is_pushed else told
+        if row is not None and self._gives_frame(row):
+            described = self._rule_of_row(row)
+            is_pushed = described is not None and frame is not None and self._has_pushed(described, frame)
+            return self._rule(frame) if frame is not None and is_pushed else described
         return self._linked() if frame is None else self._rule(frame)
 
     def rule_in_call(self, address: int) -> Rule | None:
         """The rule during a call that returns to a link address, which may be just past the function; None if not
         known."""
+        # What follows a call that never returns may be another function: the byte before is in the caller (DWARF 5,
+        # 6.4.4).
         row = self._call_frames.row_at(address - 1)
-        if row is not None and self._is_told(row):
-            return self._told(row)
+        if row is not None and self._gives_frame(row):
+            return self._rule_of_row(row)
         frames = self._frames_of(address - 1)
+        # The call ends at the address; where it starts is known only for some machines.
         frame = next((frames[at] for at in range(address - 1, address - _LONGEST_CALL, -1) if at in frames), None)
         if frame is None:
             return self._linked()
@@ -173,10 +179,10 @@ class Unwinder:
         return row is not None and int(functions.address[row]) == address
 
     def changes_stack(self, address: int) -> bool:
-        """Whether the code at a link address, to which a call returns, is on another stack than its function: straight
-        on it goes back to that."""
+        """Whether the code at a link address, to which a call returns, is on another stack than its function: without a
+        branch in between it returns to that."""
         restore, offset = self._effects.stack_restore, self._program.image.offset_of(address)
-        code = self._program.image.data[offset : offset + _STRAIGHT_ON] if restore and offset is not None else None
+        code = self._program.image.data[offset : offset + _SWITCHES_BACK] if restore and offset is not None else None
         if code is None or restore not in code.tobytes():
             return False
         found = self._program.dissector.dissect(code, address, np.array([[0, len(code)]], np.int64))
@@ -207,14 +213,15 @@ class Unwinder:
 
     # -- call frame information ---------------------------------------------------------------------------------------
 
-    def _is_told(self, row: FrameRow) -> bool:
-        """Whether a row gives the frame without an expression."""
+    def _gives_frame(self, row: FrameRow) -> bool:
+        """Whether a row describes the frame without an expression. Its return register is undefined in the outermost
+        frame: that is a description as well."""
         if row.cfa is None or self._index(row.cfa[0]) is None:
             return False
         returns = row.registers.get(row.return_register)
         return isinstance(returns, Lost) or self._place(returns, row.return_register) is not None
 
-    def _told(self, row: FrameRow) -> Rule | None:
+    def _rule_of_row(self, row: FrameRow) -> Rule | None:
         returns = row.registers.get(row.return_register)
         place = self._place(returns, row.return_register)
         base = None if row.cfa is None else self._index(row.cfa[0])
@@ -258,14 +265,15 @@ class Unwinder:
         return self._linked()
 
     def _linked(self) -> Rule:
+        """The rule of the ABI's frame record, for code of which nothing is known."""
         offset, returns, saved_fp = self._arch.unwind.frame_record
         return Rule(self._arch.frame_pointer, offset, returns, 0, saved_fp, is_certain=False)
 
-    def _has_pushed(self, told: Rule, frame: FrameState) -> bool:
+    def _has_pushed(self, described: Rule, frame: FrameState) -> bool:
         """Whether the code moved the stack pointer without the compiler's knowledge: "pushf; pop" in inline
         assembly."""
         is_known = frame.sp is not None and not frame.is_guess
-        return is_known and told.base == self._arch.stack_pointer and frame.sp != told.offset
+        return is_known and described.base == self._arch.stack_pointer and frame.sp != described.offset
 
     def _frames_of(self, address: int) -> dict[int, FrameState]:
         """The frames in the function that holds an address, or in the code between functions: without symbols, a
@@ -323,12 +331,12 @@ class _Walk:
         self._targets = {target for _, flow, target in self._instructions.values() if flow in (Flow.JUMP, Flow.BRANCH)}
         # After a call where a branch leads as well: the call may never return, so the branch takes precedence.
         self._later: list[tuple[int, FrameState]] = []
-        self._computed: FrameState | None = None  # at the first computed jump: what the cases of a switch begin with
+        self._computed: FrameState | None = None  # at the first computed jump: the cases of a switch begin with it
         self.frames: dict[int, FrameState] = {}
 
     def run(self, *, is_function: bool) -> None:
-        """Follow all branches from the entry; then what they do not reach. In a function that is entered from computed
-        jumps, exceptions or code patched at boot. Between functions it is another one."""
+        """Follow all branches from the entry; then the code that they do not reach. In a function that is reached by
+        computed jumps, exceptions or code that is patched at boot; between functions it is another function."""
         self._enter(self._start, self._entry)
         if len(self.frames) == len(self._instructions):
             return
@@ -343,6 +351,7 @@ class _Walk:
             self._from(*self._later.pop(0))
 
     def _from(self, address: int, frame: FrameState) -> None:
+        # Depth first, and the first frame that reaches an instruction stays: compilers make them all agree.
         waiting = [(address, frame)]
         while waiting:
             address, frame = waiting.pop()
@@ -373,5 +382,6 @@ _CALLS: Final = frozenset({Flow.CALL, Flow.INDIRECT_CALL})
 
 
 def _is_part(name: str) -> bool:
-    """The part of a function that the compiler put elsewhere: it begins with the frame that the function has."""
+    """Whether this is the part of a function that the compiler put elsewhere. Its first instruction already has the
+    frame of the function, so it cannot be followed from there."""
     return name.endswith(".cold") or ".cold." in name

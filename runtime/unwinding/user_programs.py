@@ -1,8 +1,8 @@
-"""An address of user mode -> the program's file that is there, and what the file says of it: names, and how to leave a
-frame.
+"""An address of user mode -> the program whose code is there, with its names and unwind rules.
 
-What is mapped where is not asked of the guest's system: the page of code in memory is looked for in the files that the
-user named. It is found wherever the program was loaded, in whatever process, and cannot be taken for another's.
+The guest's system is not asked which file is mapped where: the page of code in memory is compared with those of the
+files that the user named. So a program is found wherever and in whatever process it was loaded, and never mistaken for
+another.
 """
 
 from collections.abc import Sequence
@@ -40,7 +40,7 @@ class UserProgram:
 
     @cached_property
     def unwinder(self) -> Unwinder:
-        """How to leave the frames of its functions."""
+        """The unwind rules of its functions."""
         return Unwinder(self._arch, stack_effects(self._arch), lambda: self._opened.program)
 
     @cached_property
@@ -66,15 +66,15 @@ class UserPrograms:
         self._read = memory.read
 
     def find(self, address: int) -> tuple[UserProgram, int] | None:
-        """The program at an address of the current address space, and the link address there. None: none of those that
-        are known, or the page is not in memory, or it is in several places."""
+        """The program at an address of the current address space, and the link address there. None if no program has
+        such a page, the page is not in memory, or several places have equal ones."""
         page = address & -_PAGE
         try:
             places = self._pages.get(self._read(page, _PAGE), ())
         except Fault:
             return None
         if len(places) > 1:
-            places = [place for place in places if place[1] == page]
+            places = [place for place in places if place[1] == page]  # a program that was not moved
         return (places[0][0], places[0][1] + address - page) if len(places) == 1 else None
 
     def stack(self, addresses: tuple[int, ...], frames: int, process: int) -> Stack:
@@ -95,7 +95,8 @@ class UserPrograms:
 
     @cached_property
     def _pages(self) -> dict[bytes, list[tuple[UserProgram, int]]]:
-        """Every page of code -> where it is. Systems map whole pages of a file, whatever a segment needs of them."""
+        """The content of each page of code -> where it is. Systems map whole pages of a file, beyond the bounds of a
+        segment."""
         found: dict[bytes, list[tuple[UserProgram, int]]] = {}
         for program in self._programs:
             data = program.image.data

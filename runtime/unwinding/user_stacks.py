@@ -1,8 +1,8 @@
 """A probe that fires -> the addresses of the functions that user mode is in, innermost first.
 
 In a program whose file is known, its call frame information, else its code, leads from frame to frame, as for the
-kernel's stacks: programs of today rarely have frame pointers. In any other code frame pointers are followed, whatever
-it is, as DTrace does. The registers that user mode had when it entered the kernel come from the system's profile.
+kernel's stacks: programs are rarely compiled with frame pointers. In other code frame pointers are followed without any
+check, as DTrace does. The registers that user mode had when it entered the kernel come from the system's profile.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,14 +16,14 @@ from kinst.runtime.unwinding.user_programs import UserPrograms
 from kinst.targets.arch.facts import ArchFacts
 
 _WORD: Final = 8
-_STACK: Final = 8 << 20  # bytes above a frame that are surely stack, and no code
+_STACK: Final = 8 << 20  # bytes above a frame: an address in them is one of the stack, not of code
 _MASK: Final = (1 << 64) - 1
 
 UserRegisters = Callable[[Firing], Sequence[int] | None]
 
 
 class _Frame(NamedTuple):
-    """Where a function is, and its registers as far as they are known."""
+    """The registers of a function that are known."""
 
     pc: int
     sp: int
@@ -69,6 +69,7 @@ class UserStackWalker:
         if base is None or (rule.returns is None and regs is None):
             return None
         cfa = base + rule.offset & _MASK
+        # As for the kernel's: above the callee's frame. All three ABIs align the stack to at least 8 bytes.
         if cfa < frame.sp or (cfa == frame.sp and regs is None) or cfa % _WORD:
             return None
         try:
@@ -83,7 +84,7 @@ class UserStackWalker:
         return _Frame(pc, cfa, fp) if pc and not 0 <= pc - cfa < _STACK else None
 
     def _rule(self, pc: int, *, is_inner: bool) -> Rule | None:
-        """How to leave the frame of the code at an address; None: it has no caller."""
+        """The unwind rule of the code at an address; None: it has no caller."""
         found = self._programs.find(pc if is_inner else pc - 1)
         if found is None:
             return self._linked

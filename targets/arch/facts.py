@@ -88,7 +88,8 @@ class ArchFacts:
     To add a machine:
 
     1. Fill this record in `targets/arch/<name>.py`, with the machine's `Kind`, and list it in the registry there.
-    2. Write what needs code, in a file <name>.py of each room; the room's `registry.py` finds it by name.
+    2. Write what needs code, in a file <name>.py of each room; the room's `registry.py` finds it by name, except that
+       the one of runtime/trap/arch lists what there is.
 
        rewriter/arch               DISSECTOR: instructions -> kinds and verdicts; trampolines (`Dissector`)
        rewriter/addresses          USES: what code does with the addresses that it makes (`UsesOf`)
@@ -99,7 +100,7 @@ class ArchFacts:
        runtime/paging              WALKER: page tables -> translations and faults (`Walker`)
 
        Only if trampolines jump back (`return_breakpoint` is None), <name>_moved.py in runtime/trap/arch makes those of
-       code that the image moved (`moved_trampoline`). Else `jump` in rewriter/standalone/<name>_words.py makes
+       code that the image moved (`moved_trampoline`). Else `jump` in rewriter/standalone/<name>/words.py makes
        the jumps that end them where hits are only counted.
     3. Say in `runtime/machine/exceptions/<name>.py` how its CPUs take exceptions and interrupts (`ExceptionModel`).
     4. Describe a board: the record MACHINE in `targets/machines/<board>.py`, listed in the registry there, and BOARD in
@@ -125,7 +126,7 @@ class ArchFacts:
     movable: frozenset[IntEnum]
     onward: frozenset[IntEnum]  # kinds that only go on, or if they are no calls to where they say themselves
     # Kinds that are emulated since they refer to where they are, though other words in a slot can do the same:
-    # <name>_aside.py in runtime/trap/arch makes these (`aside_trampoline`).
+    # <name>_out_of_line.py in runtime/trap/arch makes these (`out_of_line_trampoline`).
     aside: frozenset[IntEnum]
 
     # The trap frame: one unsigned 64-bit word a register, in this order; `frame[name]` is `registers.index(name)`.

@@ -1,5 +1,5 @@
-"""What a kernel that finds its machine by ACPI must know of CPUs, interrupts, a PCI bus and how to switch it off:
-tables for memory, in the order
+"""A machine -> ACPI tables of its CPUs, interrupts, PCI bus and power switch, for kernels that use them. They are in
+memory in the order
 
     RSDP   XSDT   FADT   FACS   DSDT   MADT
 
@@ -26,10 +26,10 @@ _WBINVD, _C1, _NO_POWER_BUTTON, _NO_SLEEP_BUTTON, _RESET = 1 << 0, 1 << 2, 1 << 
 _NO_STATE: Final = 0xFFFF  # latency of a power state of CPUs that does not exist
 _PORT: Final = 1  # an address space
 _SWITCHED_OFF: Final = named(b"_S5_", package(*[b"\0"] * 4))
-# Of the MADT: ISA interrupts that are not what they are on a PC/AT, a rising edge at the pin of the same number (MPS
-# INTI flags, table 5.26). The timer is at pin 2, and what PCI devices and ACPI have stays high.
+# Of the MADT: ISA interrupts that are not as on a PC/AT, a rising edge at the pin of the same number (MPS INTI flags,
+# table 5.26). The timer is at pin 2, and interrupts of PCI devices and of ACPI are active-high levels.
 TIMER_PIN: Final = 2
-_TIMER, _STAYS_HIGH = 0, 0b1101
+_TIMER, _ACTIVE_HIGH_LEVEL = 0, 0b1101
 _EVERY_CPU, _NMI_INPUT = 0xFF, 1
 
 
@@ -40,7 +40,7 @@ def acpi_tables(
 
     Args:
         at: a multiple of 64.
-        cpus: how many, numbered as their local APICs are.
+        cpus: their number; their local APICs are numbered from 0.
         devices: those of the machine; here are used "power-events" (registers PM1a_EVT, with the interrupt that ACPI
             has), "power" (PM1a_CNT), "reset" (bits 1 and 2 reset the machine), "ioapic", "pci" and "pci-memory".
         interrupts: those of devices on the PCI bus, by the device's number; empty: there is no such bus.
@@ -66,7 +66,7 @@ def acpi_tables(
 
 
 def _summed(content: bytes, at: int, covered: bytes) -> bytes:
-    """With the byte at an offset such that the covered bytes, of which it is one, add up to 0."""
+    """The content with its checksum at an offset, so that the covered bytes, of which it is one, add up to 0."""
     return content[:at] + bytes([-sum(covered) & 0xFF]) + content[at + 1 :]
 
 
@@ -82,7 +82,7 @@ def _register(device: DeviceFacts) -> bytes:
 
 
 def _fixed(facs: int, dsdt: int, events: DeviceFacts, control: DeviceFacts, reset: DeviceFacts) -> bytes:
-    """Of the FADT (5.2.9), what is behind its header; offsets count from the table's start."""
+    """The content of the FADT (5.2.9) after its header; offsets count from the table's start."""
     table = bytearray(_FADT_SIZE)
     flags = _WBINVD | _C1 | _NO_POWER_BUTTON | _NO_SLEEP_BUTTON | _RESET
     struct.pack_into("<II", table, 36, facs, dsdt)
@@ -99,12 +99,13 @@ def _fixed(facs: int, dsdt: int, events: DeviceFacts, control: DeviceFacts, rese
 
 
 def _interrupt_controllers(cpus: int, io_apic: DeviceFacts, by_level: Sequence[int]) -> bytes:
-    """Of the MADT (5.2.12): the local APICs' address, that there are PICs, and entries, each with its type and size."""
+    """The content of the MADT (5.2.12): the local APICs' address, a flag for PICs, and entries, each with type and
+    size."""
     entries = (
         *(struct.pack("<BBBBI", 0, 8, number, number, 1) for number in range(cpus)),
         struct.pack("<BBBxII", 1, 12, 0, io_apic.address, 0),
         struct.pack("<BBBBIH", 2, 10, 0, _TIMER, TIMER_PIN, 0),
-        *(struct.pack("<BBBBIH", 2, 10, 0, number, number, _STAYS_HIGH) for number in by_level),
+        *(struct.pack("<BBBBIH", 2, 10, 0, number, number, _ACTIVE_HIGH_LEVEL) for number in by_level),
         struct.pack("<BBBHB", 4, 6, _EVERY_CPU, 0, _NMI_INPUT),
     )
     return struct.pack("<II", LOCAL_APICS, 1) + b"".join(entries)

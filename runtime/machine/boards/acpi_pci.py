@@ -30,7 +30,7 @@ def root_bridge(interrupts: Mapping[int, int], ports: DeviceFacts, memory: Devic
     Args:
         interrupts: those of devices' pin INTA, by the device's number.
         ports: the bridge's own, for configuration.
-        memory: what the bridge passes on.
+        memory: the window that the bridge forwards to its devices.
     """
     routes = (
         package(integer(number << 16 | _ANY_FUNCTION), integer(_PIN_A), integer(_NO_LINK), integer(interrupt))

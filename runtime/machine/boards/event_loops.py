@@ -1,6 +1,6 @@
 """arm64: an image that gave up, in a loop of wfe or wfi with interrupts masked -> the end of the run, with the reason.
 
-Timers continue and nothing wakes the CPU, so this would not be noticed otherwise. Hypervisors end this way at once if
+Timers continue, and nothing wakes the CPU, so that the run would not end otherwise. Hypervisors end this way at once if
 there is no EL2.
 """
 
@@ -13,7 +13,7 @@ from kinst.runtime.machine.machine import Cpu, Machine
 from kinst.runtime.paging.walker import PageFault
 from kinst.targets.errors import NothingLeftError
 
-_INTERVAL: Final = 100_000_000  # ns between two looks
+_INTERVAL: Final = 100_000_000  # ns between two checks
 _WAITS: Final = frozenset({0xD503_205F, 0xD503_207F})  # wfe, wfi
 _BACK: Final = 0x17FF_FFFF  # b .-4
 _MASKED: Final = 0xC0  # PSTATE.I and F
@@ -22,7 +22,7 @@ _SET_EL2_VECTORS: Final = 0xD51C_C000
 
 
 class EventLoopWatch:
-    """A `Timed` device that now and then looks at a machine while only one of its CPUs is on."""
+    """A `Timed` device that checks a machine now and then, while only one of its CPUs is on."""
 
     def __init__(self, machine: Machine, image: Loaded, *, has_el2: bool) -> None:
         self._machine = machine
@@ -31,7 +31,7 @@ class EventLoopWatch:
         self._next = _INTERVAL
 
     def deadline(self) -> int | None:
-        """When to look again, in ns."""
+        """When to check again, in ns."""
         return self._next
 
     def advance(self) -> None:
@@ -44,7 +44,7 @@ class EventLoopWatch:
             raise NothingLeftError(f"the guest gave up: it loops over wfe with interrupts masked{hint}")
 
     def _needs_el2(self, cpu: Cpu) -> bool:
-        """Whether the guest seems to be a hypervisor: its code sets up EL2's exceptions, and EL1's are not set up."""
+        """Whether the guest seems to be a hypervisor: its code can set EL2's vectors, and EL1's are not set."""
         if self._has_el2 or cpu.registers.get("vbar_el1"):
             return False
         data = self._image.image.data

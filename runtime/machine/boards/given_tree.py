@@ -1,10 +1,10 @@
 """The device tree that a user gives, `--dtb` -> the one that the guest gets: as QEMU does with -dtb, memory, command
-line, initial file system and seed are what the machine has, and CPUs that it lacks are left out.
+line, initial file system and seed are those of the machine, and CPUs that it lacks are removed.
 """
 
 from typing import Final
 
-from kinst.runtime.machine.boards.initrd import tell
+from kinst.runtime.machine.boards.initrd import describe
 from kinst.runtime.machine.devices.fdt import Node, flatten
 from kinst.runtime.machine.devices.fdt_reader import unflatten
 from kinst.runtime.machine.machine import Machine
@@ -14,10 +14,10 @@ _CELLS: Final = (1, 2)  # 32-bit words of an address or of a size
 
 
 def adapted(machine: Machine, given: bytes | memoryview, initrd: range | None, size: int | None = None) -> bytes:
-    """The flattened tree; with room up to `size` bytes, if that is given.
+    """The flattened tree, padded to `size` bytes if that is given.
 
     Raises:
-        MachineError: it is damaged, does not fit, or cannot tell the machine's memory.
+        MachineError: it is damaged, does not fit, or cannot describe the machine's memory.
     """
     try:
         tree = unflatten(bytes(given))
@@ -28,7 +28,7 @@ def adapted(machine: Machine, given: bytes | memoryview, initrd: range | None, s
     chosen = _child(tree.root, "chosen") or tree.root.add("chosen", {})
     if machine.command_line is not None:
         chosen.properties["bootargs"] = machine.command_line
-    tell(chosen, initrd)
+    describe(chosen, initrd)
     if machine.kaslr_seed is not None:
         chosen.properties["kaslr-seed"] = machine.kaslr_seed.to_bytes(8, "big")
     blob = flatten(tree.root, size=size or 0, reserved=tree.reservations)
@@ -63,14 +63,14 @@ def _set_memory(root: Node, base: int, size: int) -> None:
 
 
 def _drop_cpus(root: Node, count: int) -> None:
-    """Guests take a CPU that does not start for a broken one."""
+    """Remove CPUs that the machine lacks: guests report a CPU that does not start as broken."""
     cpus = _child(root, "cpus")
     if cpus is not None:
         cpus.keep(lambda child: _number(child) < count)
 
 
 def _number(cpu: Node) -> int:
-    """Of a CPU; other nodes there, such as cpu-map, have none and stay."""
+    """The number of a CPU; -1 for other nodes, such as cpu-map, which stay."""
     value = cpu.properties.get("reg", b"")
     assert isinstance(value, bytes), "the reader gives bytes"
     return int.from_bytes(value, "big") if cpu.properties.get("device_type") == b"cpu\0" else -1

@@ -1,4 +1,4 @@
-"""An initial file system -> RAM, at a place that the kernel leaves alone until it has read it."""
+"""An initial file system -> RAM, at a place that the kernel does not use before it has read it."""
 
 from typing import Final
 
@@ -10,10 +10,11 @@ _PAGE: Final = 0x1000
 
 
 def place_below(machine: Machine, end: int, lowest: int) -> range | None:
-    """Write it so that it ends at or below `end`; the physical addresses. None: there is no initial file system.
+    """Write it so that it ends at or below `end`. Returns its physical addresses; None: there is no initial file
+    system.
 
     Raises:
-        MachineError: there is no room for it above `lowest`.
+        MachineError: it does not fit above `lowest`.
     """
     if machine.initrd is None:
         return None
@@ -26,8 +27,8 @@ def place_below(machine: Machine, end: int, lowest: int) -> range | None:
     return place
 
 
-def tell(chosen: Node, place: range | None) -> None:
-    """Where it is, in a device tree (Documentation/devicetree/usage-model.rst)."""
+def describe(chosen: Node, place: range | None) -> None:
+    """Add its place to the chosen node of a device tree (Documentation/devicetree/usage-model.rst)."""
     if place is not None:
         chosen.properties["linux,initrd-start"] = place.start.to_bytes(8, "big")
         chosen.properties["linux,initrd-end"] = place.stop.to_bytes(8, "big")

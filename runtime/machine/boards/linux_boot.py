@@ -1,4 +1,4 @@
-"""A Linux kernel for amd64 that is started as its decompressor starts it: struct boot_params in memory.
+"""struct boot_params in memory, for a Linux kernel for amd64 that is started as its decompressor starts it.
 
 Documentation/arch/x86/boot.rst, "64-bit Boot Protocol", and zero-page.rst:
 

@@ -1,4 +1,5 @@
-"""What a boot loader tells a kernel by Multiboot 1 or PVH: command line and memory of the machine -> structures.
+"""The command line and memory of a machine -> structures in memory by which a boot loader describes them to a kernel,
+in Multiboot 1 and PVH.
 
 Multiboot specification 0.6.96, sections 3.1 to 3.3; PVH as in Xen's public/arch-x86/hvm/start_info.h.
 """
@@ -57,7 +58,7 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Information:
-    """What to write before the start, and where the information itself is."""
+    """What to write before the start, and the address of the structure itself."""
 
     address: int
     pieces: tuple[Piece, ...]
@@ -108,7 +109,7 @@ def multiboot_information(
 
 
 def upper_memory(memory: tuple[MemoryRange, ...]) -> int:
-    """Bytes of RAM from 1 MiB up to the first hole."""
+    """Bytes of RAM from 1 MiB up to the first gap."""
     return max((row.size for row in memory if row.start == 1 << 20), default=0)
 
 

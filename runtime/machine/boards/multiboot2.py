@@ -1,4 +1,5 @@
-"""What a boot loader tells a kernel by Multiboot 2: the command line and the machine's memory -> tags in memory.
+"""The command line and memory of a machine -> tags in memory by which a boot loader describes them to a kernel, in
+Multiboot 2.
 
 Multiboot2 Specification 2.0, 3.6. The numbers about section headers are 32 bits wide, as in GRUB.
 """

@@ -36,13 +36,13 @@ _TABLES: Final = 0x7_0000  # page tables of images that start in 64-bit mode
 _STACK: Final = 0x9_F000
 _BIOS_DATA, _VIDEO, _BIOS, _HIGH = 0x9_FC00, 0xA_0000, 0xF_0000, 0x10_0000
 _BIOS_AREA: Final = 0x400
-_LEAST, _MOST = 2 << 20, 3 << 30  # devices have their windows above that
-# Kernels use the serial line only if they are told to. GNU Mach is started by Multiboot. Linux is started by PVH, and
-# is also told not to look for what this machine lacks, or what one CPU does without in less time.
+_LEAST, _MOST = 2 << 20, 3 << 30  # bytes of RAM; devices have their windows above
+# Kernels use the serial line only if their command line says so. GNU Mach is started by Multiboot. Linux is started by
+# PVH; its options also skip the search for what this machine lacks, and what one CPU does not need, to save time.
 _MULTIBOOT_DEFAULT: Final = "console=com0"
 _PVH_DEFAULT: Final = "earlyprintk=ttyS0 console=ttyS0"
 _ONE_CPU, _NO_PCI = " noapic nolapic", " pci=off"
-_PCI_INTERRUPTS: Final = (10, 11, 5)  # those that no device of the board has
+_PCI_INTERRUPTS: Final = (10, 11, 5)  # unused by devices of the board
 
 # GRUB's segments; the Multiboot specification does not say which to use.
 _CODE32, _DATA32 = 0x10, 0x18
@@ -64,7 +64,7 @@ class _Interrupts:
         pic = self.pic.line(number)
         pin = self.io_apic.line(number or TIMER_PIN)
 
-        def drive(level: bool) -> None:  # noqa: FBT001 - the form of every line
+        def drive(level: bool) -> None:  # noqa: FBT001 - an interrupt line is its level
             pic(level)
             pin(level)
 
@@ -164,7 +164,7 @@ class PcAmd64:
         for name, device in devices.items():
             _attach(machine, name, device)
         if has_devices(machine):
-            # As a BIOS does it, since devices of a PCI bus may share one.
+            # As a BIOS does, since devices on a PCI bus may share an interrupt.
             self._interrupts.pic.trigger_by_level(_PCI_INTERRUPTS)
             attach_pci(machine, {number: self._interrupts.line(number) for number in _PCI_INTERRUPTS})
 
@@ -189,7 +189,8 @@ class PcAmd64:
 
 
 class _HaltWatch:
-    """A `Timed` device that ends the run when all CPUs are in hlt with interrupts off, which timers would hide."""
+    """A `Timed` device that ends the run when all CPUs are in hlt with interrupts off: with a timer running, the
+    machine would wait for it forever."""
 
     def __init__(self, exceptions: Amd64Exceptions) -> None:
         self._exceptions = exceptions
@@ -242,7 +243,7 @@ def _bios_data() -> bytes:
 
 
 def memory_map(ram_size: int) -> tuple[MemoryRange, ...]:
-    """The RAM, with the hole below 1 MiB that goes back to the first PC."""
+    """The RAM, with the gap below 1 MiB that PCs have for compatibility."""
     available, reserved = MemoryKind.AVAILABLE, MemoryKind.RESERVED
     return (
         MemoryRange(0, _BIOS_DATA, available),
@@ -287,7 +288,7 @@ def _linux_information(
     image: Loaded,
     make: Callable[[str, tuple[MemoryRange, ...], int, range | None, int], Information],
 ) -> Information:
-    """What Linux is told, in the form that `make` gives it, with the initial file system in memory."""
+    """The boot information for Linux, in the structure that `make` gives, with the initial file system in memory."""
     has_bus = has_devices(machine)
     default = _PVH_DEFAULT + (_ONE_CPU if len(machine.cpus) == 1 else "") + ("" if has_bus else _NO_PCI)
     text = default if machine.command_line is None else machine.command_line
@@ -314,7 +315,7 @@ def _write(machine: Machine, information: Information) -> None:
 
 
 def _write_piece(machine: Machine, address: int, data: bytes) -> None:
-    machine.files.refuse(range(address, address + len(data)), "what a loader tells the image")
+    machine.files.refuse(range(address, address + len(data)), "the boot information")
     machine.memory.write(address, data)
 
 

@@ -1,4 +1,4 @@
-"""QEMU's virt board for arm64: devices and device tree made, CPU 0 started in EL1 at the image's entry."""
+"""QEMU's virt board for arm64: its devices and device tree, and CPU 0 started in EL1 at the image's entry."""
 
 from typing import Final
 
@@ -30,7 +30,7 @@ from kinst.targets.errors import MachineError
 
 _PRIVATE: Final = 32
 _INTERRUPTS: Final = _PRIVATE + 256
-_MESSAGES: Final = 64  # how many shared interrupts are for PCI devices
+_MESSAGES: Final = 64  # shared interrupts for messages of PCI devices
 _POWER_ON: Final = 1_767_225_600  # the RTC's time at power-on: 2026-01-01. Fixed, so that runs can be compared
 
 # Registers of exception levels that Unicorn's CPU has and the board's CPU does not. Unless they say that EL1 is
@@ -44,7 +44,7 @@ _EL1H_MASKED: Final = 0x3C5
 _EL2H_MASKED: Final = 0x3C9
 
 _ALIGNMENT: Final = 0x20_0000
-_ROOM: Final = 128 << 20
+_UNPACKED: Final = 128 << 20  # bytes below the device tree for a kernel that unpacks itself
 _FDT_SIZE: Final = 1 << 20
 
 
@@ -138,13 +138,12 @@ def _attach_virtual(machine: Machine) -> None:
 
 
 def _fdt_address(machine: Machine, image: Loaded, size: int) -> int:
-    """Where QEMU puts the device tree. Firmware looks for it at the start of RAM; if the image itself is there, it
-    comes after the image. A kernel with Linux's boot header is told the address, and has room to unpack itself below
-    it."""
+    """Where QEMU puts the device tree. Firmware expects it at the start of RAM; if the image itself is there, it is
+    after the image. A kernel with Linux's boot header gets the address, and has space to unpack itself below it."""
     base = machine.facts.ram_base
     behind = -(-image.end // _ALIGNMENT) * _ALIGNMENT
     if _has_boot_header(machine, image):
-        address = max(base + min(machine.ram_size // 2, _ROOM), behind)
+        address = max(base + min(machine.ram_size // 2, _UNPACKED), behind)
     elif all(physical >= base + size or physical + length <= base for _, physical, length in image.segments):
         return base
     else:

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from kinst.runtime.machine.boards.initrd import tell
+from kinst.runtime.machine.boards.initrd import describe
 from kinst.runtime.machine.devices.arm.arm_timer import INTERRUPTS, Timer
 from kinst.runtime.machine.devices.fdt import Node, Value, cells64
 from kinst.runtime.machine.devices.virtio.mmio import SLOT_SIZE
@@ -40,7 +40,7 @@ def device_tree(machine: Machine, initrd: range | None) -> Node:
     chosen = root.add("chosen", {"stdout-path": f"/pl011@{facts.devices['console'].address:x}"})
     if machine.command_line is not None:
         chosen.properties["bootargs"] = machine.command_line
-    tell(chosen, initrd)
+    describe(chosen, initrd)
     if machine.kaslr_seed is not None:
         chosen.properties["kaslr-seed"] = machine.kaslr_seed.to_bytes(8, "big")
     root.add(f"memory@{facts.ram_base:x}", {"device_type": "memory", "reg": cells64(facts.ram_base, machine.ram_size)})

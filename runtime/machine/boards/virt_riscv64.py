@@ -1,4 +1,4 @@
-"""QEMU's virt board for RISC-V: devices and device tree made, harts started at the image's entry.
+"""QEMU's virt board for RISC-V: its devices and device tree, and harts started at the image's entry.
 
 Every hart starts in M mode, unless the image is where firmware puts the next stage. In that case there is no firmware:
 hart 0 starts in S mode, and the machine itself answers SBI calls.
@@ -42,12 +42,12 @@ from kinst.targets.machines.machine import DeviceFacts
 from kinst.targets.machines.virt_riscv64 import PLIC_SOURCES
 
 _FDT_ALIGNMENT: Final = 0x20_0000
-_FDT_ROOM = 0x20_0000  # how far firmware's FDT is below the end of RAM; a kernel's is where QEMU puts it
+_FDT_DISTANCE = 0x20_0000  # how far firmware's FDT is below the end of RAM; a kernel's is where QEMU puts it
 _HIGHEST_FDT = 0xC000_0000  # QEMU keeps it below this, in reach of 32-bit code (virt.c: 3 GiB)
 _NEXT_STAGE: Final = 0x20_0000  # OpenSBI's FW_JUMP_OFFSET: how far from the start of RAM the next stage is
 _DYNAMIC_MAGIC, _DYNAMIC_VERSION = int.from_bytes(b"OSBI", "little"), 2
 _POWER_ON: Final = 1_767_225_600  # the RTC's time at power-on: 2026-01-01. Fixed, so that runs can be compared
-# How OpenSBI leaves a hart (sbi_hart.c), which is what kernels are tried on. It delegates misaligned jumps,
+# How OpenSBI leaves a hart (sbi_hart.c), which is what kernels are tested with. It delegates misaligned jumps,
 # breakpoints, system calls and page faults, and S mode's three interrupts. Other exceptions it gives to S mode itself.
 # All counters may be read in S mode, and cycle, time and instret in U mode: a vDSO reads the time. Other harts reach it
 # by MSIP.
@@ -84,7 +84,7 @@ class VirtRiscv64:
         plic = _attach(machine, clint)
         _attach_all(machine, plic)
         size = len(_device_tree(machine, range(0), has_firmware=is_kernel))
-        address = _fdt_address(machine, image, size + (0 if is_kernel else _FDT_ROOM))
+        address = _fdt_address(machine, image, size + (0 if is_kernel else _FDT_DISTANCE))
         initrd = place_below(machine, address, image.end)
         blob = _device_tree(machine, initrd, has_firmware=is_kernel)
         machine.files.refuse(range(address, address + len(blob)), "the device tree")
@@ -138,7 +138,7 @@ def _device_tree(machine: Machine, initrd: range | None, *, has_firmware: bool) 
 
 
 def _next_stage(machine: Machine, end: int) -> int:
-    """Behind the device tree, what OpenSBI's fw_dynamic asks for: where the next stage is. Its address.
+    """Write what OpenSBI's fw_dynamic needs, the address of the next stage, after the device tree. Returns its address.
 
     struct fw_dynamic_info (include/sbi/fw_dynamic.h), words of 64 bits: magic  version  next_addr  next_mode  options
     boot_hart. Without a file of --load the next stage is at 0, as QEMU has it: firmware runs until it goes there.
@@ -146,7 +146,7 @@ def _next_stage(machine: Machine, end: int) -> int:
     first = machine.files.first or 0
     address = end + 7 & -8
     information = struct.pack("<6Q", _DYNAMIC_MAGIC, _DYNAMIC_VERSION, first, SUPERVISOR, 0, 0)
-    machine.files.refuse(range(address, address + len(information)), "what firmware is told")
+    machine.files.refuse(range(address, address + len(information)), "the information for firmware")
     machine.memory.write(address, information)
     return address
 

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from kinst.runtime.machine.boards.initrd import tell
+from kinst.runtime.machine.boards.initrd import describe
 from kinst.runtime.machine.devices.fdt import Node, Value, cells64
 from kinst.runtime.machine.exceptions.riscv64 import MEIP, MSIP, MTIP, SEIP
 from kinst.runtime.machine.machine import Machine
@@ -53,7 +53,7 @@ def _root(machine: Machine, initrd: range | None) -> Node:
     chosen = root.add("chosen", {"stdout-path": f"/soc/serial@{facts.devices['console'].address:x}"})
     if machine.command_line is not None:
         chosen.properties["bootargs"] = machine.command_line
-    tell(chosen, initrd)
+    describe(chosen, initrd)
     if machine.kaslr_seed is not None:
         chosen.properties["kaslr-seed"] = machine.kaslr_seed.to_bytes(8, "big")
     root.add(

@@ -20,14 +20,14 @@ from kinst.runtime.machine.devices.virtio.pci import SIZE, VirtioPci
 from kinst.runtime.machine.machine import Machine
 from kinst.targets.errors import MachineError
 
-_PCI_DEVICES: Final = 31  # beside the bridge
+_PCI_DEVICES: Final = 31  # besides the bridge
 
 
 def virtio_slots(machine: Machine, stride: int, order: Sequence[int], line: Callable[[int], Line]) -> VirtioSlots:
     """A row of slots with the devices in the order in which the guest finds them.
 
     Args:
-        machine: the machine, which knows what the user wants.
+        machine: the machine, which has the user's choices.
         stride: bytes of a slot.
         order: the numbers of all slots, in the order of the device tree.
         line: the interrupt line of a slot.
@@ -41,7 +41,7 @@ def virtio_slots(machine: Machine, stride: int, order: Sequence[int], line: Call
 
 
 def pci_interrupts(numbers: Sequence[int]) -> dict[int, int]:
-    """Which of the interrupts for PCI a device has, by the device's number."""
+    """The interrupt of each device on the PCI bus, by the device's number."""
     return {device: numbers[(device - 1) % len(numbers)] for device in range(1, _PCI_DEVICES + 1)}
 
 
@@ -49,7 +49,7 @@ def attach_pci(machine: Machine, lines: dict[int, Line]) -> None:
     """Attach a PCI bus with the devices. `lines` are those for PCI, by interrupt number.
 
     Raises:
-        MachineError: there are more devices than the bus has room for.
+        MachineError: there are more devices than the bus can have.
     """
     models, facts = _models(machine, _PCI_DEVICES), machine.facts.devices
     ports, memory = facts["pci"], facts["pci-memory"]
@@ -69,14 +69,14 @@ def has_devices(machine: Machine) -> bool:
     return bool(machine.disks) or machine.rng_seed is not None or machine.has_virtio_console
 
 
-def _models(machine: Machine, room: int) -> list[Model]:
+def _models(machine: Machine, most: int) -> list[Model]:
     models: list[Model] = [VirtioBlock(disk) for disk in machine.disks]
     if machine.rng_seed is not None:
         models.append(VirtioEntropy(machine.rng_seed))
     if machine.has_virtio_console:
         models.append(VirtioConsole(machine.console_output, machine.serial_line))
-    if len(models) > room:
-        raise MachineError(f"{machine.facts.name}: has room for {room} disks and other devices, not for {len(models)}")
+    if len(models) > most:
+        raise MachineError(f"{machine.facts.name}: has room for {most} disks and other devices, not for {len(models)}")
     return models
 
 
@@ -88,11 +88,11 @@ class _SharedLine:
         self._inputs: list[bool] = []
 
     def input(self) -> Line:
-        """Another input."""
+        """Add an input."""
         number = len(self._inputs)
         self._inputs.append(False)
 
-        def drive(level: bool) -> None:  # noqa: FBT001 - the form of every line
+        def drive(level: bool) -> None:  # noqa: FBT001 - an interrupt line is its level
             self._inputs[number] = level
             self._line(any(self._inputs))
 

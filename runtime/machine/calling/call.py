@@ -1,4 +1,4 @@
-"""One function of an image, called without booting: a call as text -> memory, registers, and what came back.
+"""One function of an image, called without booting: a call as text -> memory and registers, and the returned value.
 
 This works with any image, also with kernels linked at high addresses: a map that the guest does not see makes its
 segments reachable at their link addresses, and stack and text arguments have memory of their own. There are no devices,
@@ -25,8 +25,8 @@ from kinst.targets.image import Image
 
 Argument = int | bytes
 
-# The places of the image, of texts and of the stack, and the address that the function returns to, where nothing is. No
-# image is linked at these addresses, and no machine has RAM there.
+# Where the image, texts and the stack are; and the address that the function returns to, where nothing is mapped, so
+# that the return faults. No image is linked at these addresses, and no machine has RAM there.
 _ARENA: Final = 1 << 42
 _TEXTS: Final = 1 << 43
 _TEXT_SIZE: Final = 1 << 16
@@ -155,7 +155,7 @@ def load_for_call(image: Image, system: System, *, skip: int | None = None) -> L
 
 
 def _relocate(loaded: Loaded, system: System) -> None:
-    """Apply relative relocations, as the image would do itself at its start."""
+    """Apply relative relocations, as the image does itself when it starts."""
     table = loaded.image.relocations
     rows = np.flatnonzero(table.relative & (table.addend != 0) & (table.size == 8))
     for address, addend in zip(table.address[rows].tolist(), table.addend[rows].tolist(), strict=True):
@@ -192,7 +192,8 @@ class FunctionCall:
         return address
 
     def _put(self, address: int, content: bytes) -> None:
-        """Write where the guest will look, page by page: whoever undoes a call must know of it as of its own stores."""
+        """Write to the guest's memory. Each page is translated first, as for the guest's own stores: `CallMemory`
+        notices it by that, and restores it."""
         for page in range(address & -PAGE, address + len(content), PAGE):
             self._system.space.physical(page, Access.WRITE)
         self._system.memory.write(address, content)

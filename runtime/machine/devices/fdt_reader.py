@@ -1,5 +1,5 @@
-"""A flattened device tree -> its nodes and reserved memory (Devicetree Specification 0.4, chapter 5), checked: a file
-of a user's is hostile input.
+"""A flattened device tree -> its nodes and reserved memory (Devicetree Specification 0.4, chapter 5), checked: a user's
+file is hostile input.
 """
 
 import struct
@@ -14,8 +14,8 @@ _MAGIC: Final = 0xD00DFEED
 _HEADER: Final = struct.Struct(">10I")
 _RESERVATION: Final = struct.Struct(">2Q")
 _VERSION, _OLDEST = 17, 16
-_LARGEST: Final = 4 << 20  # bytes; Linux for arm64 maps 2 MiB, and QEMU writes trees with as much room again
-_DEEPEST: Final = 64  # nodes in each other: readers in guests call themselves for each
+_LARGEST: Final = 4 << 20  # bytes; Linux for arm64 maps 2 MiB, and QEMU appends as much free space to its trees
+_DEEPEST: Final = 64  # levels of nodes: readers in guests recurse
 
 
 class _Token(IntEnum):

@@ -1,7 +1,7 @@
 """QEMU's firmware configuration device (its docs/specs/fw_cfg): a selector and a data register, without DMA.
 
-It says that there is no kernel to load, and has SMBIOS tables without content: firmware that looks here finds what it
-expects and continues.
+It has no kernel to load, and SMBIOS tables without content: firmware that reads it finds what it expects, and
+continues.
 """
 
 from collections.abc import Mapping
@@ -41,7 +41,7 @@ def _smbios_anchor() -> bytes:
 
 @dataclass(slots=True)
 class FirmwareConfiguration:
-    """The memory-mapped form: the data register is at 0, the 16-bit big-endian selector at 8."""
+    """The memory-mapped interface: the data register is at 0, the 16-bit big-endian selector at 8."""
 
     items: Mapping[int, bytes]
     size: int = 0x18

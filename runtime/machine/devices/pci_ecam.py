@@ -1,4 +1,4 @@
-"""PCI Express configuration space (ECAM) of a host bridge with nothing behind it.
+"""PCI Express configuration space (ECAM) of a host bridge without other devices.
 
  27     20 19   15 14      12 11            0
 +---------+-------+----------+---------------+

@@ -1,8 +1,8 @@
 """The receiving half of a UART: a serial line -> a FIFO that the guest reads.
 
-A guest either enables an interrupt or polls the status register. For an interrupt the FIFO is kept full. For a guest
-that polls, a byte comes when it means it: drivers read the status before each byte that they send, and when they reset
-the UART they read the status and one byte of data, to throw it away. Neither may cost a byte that somebody typed.
+A guest either enables an interrupt or polls the status register. For an interrupt the FIFO is kept full. A guest that
+polls gets a byte only when it seems to wait for one: drivers also read the status before each byte that they send, and
+when they reset the UART they read the status and one byte of data to discard it. Neither may lose a typed byte.
 """
 
 from collections import deque
@@ -11,7 +11,7 @@ from typing import Final
 
 from kinst.runtime.machine.serial_line import SerialLine
 
-_EARNEST: Final = 4  # reads of the status that nothing else explains, until a byte comes
+_MOST_POLLS: Final = 4  # reads of the status, without a byte sent in between, that do not mean a wait for input
 
 
 class Receiver:
@@ -33,7 +33,7 @@ class Receiver:
 
     @property
     def is_full(self) -> bool:
-        """Whether there is no room."""
+        """Whether the FIFO is full."""
         return len(self._held) >= self._depth
 
     def read(self) -> int:
@@ -47,11 +47,11 @@ class Receiver:
     def polled(self) -> None:
         """The guest read the status register, or is about to."""
         self._polls += 1
-        if self._polls >= _EARNEST and not self._held:
+        if self._polls >= _MOST_POLLS and not self._held:
             self._hold(self._line.poll(1))
 
     def sent(self) -> None:
-        """The guest sent a byte, which explains that it read the status register."""
+        """The guest sent a byte: a read of the status register before was for that."""
         self._polls = max(0, self._polls - 1)
 
     def interrupt(self, *, is_enabled: bool) -> None:
@@ -64,7 +64,7 @@ class Receiver:
                 self._put_back()
 
     def reset(self, depth: int) -> None:
-        """The guest cleared the FIFO, which has room for `depth` bytes from now on."""
+        """The guest cleared the FIFO, which holds `depth` bytes from now on."""
         self._depth, self._polls = depth, 0
         self._put_back()
 

@@ -1,7 +1,7 @@
 """16550 UART: the guest's register accesses -> console bytes and an interrupt line.
 
-National Semiconductor PC16550D. Transmission takes no time, so the transmitter is always empty. A receiver below its
-trigger level tells of it at once, by its timeout. Registers are one byte wide and adjacent, as on a PC and on QEMU's
+National Semiconductor PC16550D. Transmission takes no time, so the transmitter is always empty. The timeout of a
+receiver below its trigger level expires at once. Registers are one byte wide and adjacent, as on a PC and on QEMU's
 virt.
 """
 

@@ -1,6 +1,6 @@
-"""What stopped a CPU, an event or a fault -> the guest's handler, or an end of the run with the reason.
+"""The event or fault that stopped a CPU -> the guest's handler, or an end of the run with the reason.
 
-The PC is put back into the original code first, so that neither exception models nor guests see trampolines.
+The PC is moved back to the original code first, so that neither exception models nor guests see trampolines.
 """
 
 from collections.abc import Callable
@@ -30,7 +30,7 @@ class Stopped(Protocol):
 
     @property
     def engine(self) -> QilingMachine:
-        """It has the CPU's state."""
+        """The engine, which has the CPU's state."""
         ...
 
     @property
@@ -40,12 +40,12 @@ class Stopped(Protocol):
 
     @property
     def space(self) -> AddressSpace:
-        """What the CPU sees of memory."""
+        """The virtual memory of the CPU."""
         ...
 
     @property
     def trap(self) -> TrapPath:
-        """It knows what probes claim, and what is a trampoline."""
+        """The trap path, which knows the sites and the trampolines."""
         ...
 
     @property
@@ -67,27 +67,28 @@ class Stopped(Protocol):
 
 
 class EventDelivery:
-    """Delivers what no probe claims, to the guest or to who stands for it (`MachineHooks.event`)."""
+    """Delivers what no probe claims, to the guest or to what handles events in its place (`MachineHooks.event`)."""
 
     def __init__(self, machine: Stopped, progress: Progress) -> None:
-        """Nothing has happened. `progress` learns of it all."""
+        """No event has happened. `progress` is notified of all."""
         self._machine, self._progress = machine, progress
         self.undefined: dict[int, bytes] = {}  # the first few undefined instructions that the guest executed
         self._instead: Callable[[Event | PageFault, int], None] | None = None
 
     def begin(self, instead: Callable[[Event | PageFault, int], None] | None) -> None:
-        """A run begins; `instead` handles events and faults, given the PC, in place of the guest."""
+        """Begin a run; `instead` handles events and faults, given the PC, in place of the guest."""
         self._instead = instead
 
     def unclaimed(self, number: int) -> None:
-        """An exception with Unicorn's number that is of no site that is known by its address."""
+        """Handle an exception, with Unicorn's number, at an address that the trap path does not know. It may be a
+        breakpoint that is in the file, whose exception has another number."""
         machine = self._machine
         if number == machine.arch.engine.file_breakpoint and machine.trap.claim(machine.engine.pc()):
             return
         self.event(Event(Source.INTERRUPT, number))
 
     def event(self, event: Event) -> None:
-        """An event. Raises GuestError: it cannot be delivered."""
+        """Deliver an event. Raises GuestError: it cannot be delivered."""
         machine = self._machine
         before = machine.engine.pc()
         pc = before - machine.engine.interrupt_bias if event.source is Source.INTERRUPT else before
@@ -104,7 +105,7 @@ class EventDelivery:
         self._progress.event(pc, machine.engine.pc(), name, is_fault=is_undefined)
 
     def page_fault(self, fault: PageFault) -> None:
-        """A fault; the PC is in the original code. Raises GuestError: it cannot be delivered."""
+        """Deliver a fault; the PC is in the original code. Raises GuestError: it cannot be delivered."""
         machine = self._machine
         pc = machine.engine.pc()
         if self._instead is not None:
@@ -117,8 +118,8 @@ class EventDelivery:
         machine = self._machine
         match outcome:
             case Outcome.RESUME:
-                if self._progress.is_none(pc, machine.engine.pc()):
-                    raise GuestError(f"{self._said(pc, what)} again and again in its own handler")
+                if self._progress.is_stuck(pc, machine.engine.pc()):
+                    raise GuestError(f"{self._described(pc, what)} again and again in its own handler")
             case Outcome.ANSWERED:
                 self._progress.answered()
             case Outcome.WAIT:
@@ -127,11 +128,11 @@ class EventDelivery:
             case Outcome.RESET:
                 machine.power_off(0, End.RESET)
             case Outcome.WEDGED:
-                raise GuestError(f"{self._said(pc, what)}, which cannot be delivered")
+                raise GuestError(f"{self._described(pc, what)}, which cannot be delivered")
             case _:
                 assert_never(outcome)
 
-    def _said(self, pc: int, what: str) -> str:
+    def _described(self, pc: int, what: str) -> str:
         """The CPU, the place and what happened."""
         machine = self._machine
         where = " where there is no memory" if machine.space.is_nothing_executed(pc) else ""

@@ -1,4 +1,4 @@
-"""Faults in a row -> whether the guest still gets anywhere."""
+"""Consecutive faults -> whether the guest still makes progress."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -6,15 +6,15 @@ from typing import Final
 
 _MOST: Final = 100  # faults of a handler's first instruction
 _LONGEST: Final = 15  # bytes of an instruction
-_PLACES: Final = 4  # that a circle of faults has at the most
-_SUSPICIOUS: Final = 100  # faults in a row at these places: from then on, registers are compared
+_PLACES: Final = 4  # that a loop of faults has at most
+_SUSPICIOUS: Final = 100  # consecutive faults at these places: from then on, registers are compared
 _NESTED: Final = 300  # such faults, each deeper in the stack than the one before
-_SAME: Final = 2000  # and with the same registers each time: more than a kernel takes between two of its ticks
+_SAME: Final = 2000  # such faults, with the same registers each time: more than a kernel has between two ticks
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """An instruction that faulted. `address`: what it could not read, write or execute, if that is why."""
+    """An instruction that faulted. `address`: what it could not read, write or execute, if it was a page fault."""
 
     pc: int
     what: str
@@ -23,11 +23,11 @@ class Fault:
 
 
 class Progress:
-    """What tells a guest that goes round in a circle of faults from one whose faults are part of its work.
+    """Distinguishes a guest that loops over faults from one whose faults are part of its work.
 
-    A handler whose first instruction faults again and again would run forever. So does a guest whose faults, at the
-    same few places and with the same registers, follow each other thousands of times without anything in between: no
-    interrupt, no system call, nothing on the console.
+    A handler whose first instruction faults would fault forever. A guest loops as well if it faults thousands of times
+    at the same few places and with the same registers, and nothing else happens in between: no interrupt, no system
+    call, no output.
     """
 
     def __init__(self, get: Callable[[str], int], registers: Sequence[str], stack_pointer: int) -> None:
@@ -38,16 +38,16 @@ class Progress:
         self._seen: dict[int, tuple[int | None, Sequence[int]] | None] = {}  # place -> address, registers
         self._count = self._nested = 0
         self.circle: Fault | None = None  # the first that was found
-        self.events = 0  # faults, and what else happened
+        self.events = 0  # faults and other events
 
     @property
     def last(self) -> Fault | None:
         """The last fault, if nothing has happened since then."""
         return None if self._last is None else Fault(*self._last)
 
-    def is_none(self, pc: int, handler: int) -> bool:
-        """Note that an instruction at `pc` faulted and that the CPU goes on at `handler`; whether that happens again
-        and again at the same place."""
+    def is_stuck(self, pc: int, handler: int) -> bool:
+        """Note that an instruction at `pc` faulted and that the CPU continues at `handler`; whether the handler's first
+        instruction faults over and over."""
         if handler != pc:
             self._at = self._first_count = 0
             return False
@@ -55,11 +55,11 @@ class Progress:
         return self._first_count > _MOST
 
     def answered(self) -> None:
-        """The machine did what the guest asked for, in place of a handler."""
+        """Note that the machine has handled the event itself, as firmware would."""
         self._first_count = 0
 
     def went_on(self) -> None:
-        """Something else than a fault happened."""
+        """Note that something other than a fault happened."""
         self.events += 1
         if self._last is not None:
             self._last = None

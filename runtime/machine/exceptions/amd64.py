@@ -1,7 +1,8 @@
 """Exceptions, interrupts and system calls of an x86 CPU in long mode: an event -> the guest's gate, stack and flags.
 
-Intel SDM volume 3, chapter 6: gates are read from the guest's IDT, stacks from its TSS, and a fault on the way becomes
-a double fault. Outside long mode nothing can be delivered: kernels leave the 32-bit start before they set up an IDT.
+Intel SDM volume 3, chapter 6: gates are read from the guest's IDT, stacks from its TSS, and a fault during delivery can
+become a double fault. Outside long mode nothing can be delivered: kernels leave the 32-bit start before they set up an
+IDT.
 """
 
 from collections.abc import Callable, Sequence
@@ -38,7 +39,7 @@ _NAMES: Final = {
 }  # fmt: skip
 _WITH_ERROR_CODE: Final = frozenset({8, 10, 11, 12, 13, 14, 17, 21, 29, 30})
 _CONTRIBUTORY: Final = frozenset({0, 10, 11, 12, 13})  # SDM table 6-4
-EXTERNAL: Final = 256  # result of `pending` for the PIC, whose vector is known only when it is acknowledged
+EXTERNAL: Final = 256  # result of `pending` for the PIC, which gives its vector only with the acknowledge
 
 # RFLAGS (SDM figure 3-8 of volume 1).
 TF, IF, NT, RF, VM = 1 << 8, 1 << 9, 1 << 14, 1 << 16, 1 << 17
@@ -70,11 +71,11 @@ class InterruptSource(Protocol):
     """The interrupt controllers as the CPUs see them."""
 
     def pending(self, cpu: int) -> int | None:
-        """The vector that CPU number `cpu` should take now, `EXTERNAL` for one of the PIC's, or None."""
+        """The vector for CPU number `cpu` to take now, `EXTERNAL` for one of the PIC, or None."""
         ...
 
     def acknowledge(self, cpu: int, pending: int) -> int:
-        """The CPU takes what `pending` gave. Returns its vector."""
+        """Acknowledge what `pending` has given. Returns its vector."""
         ...
 
 
@@ -133,12 +134,12 @@ class Amd64Exceptions:
             source: the interrupt controllers.
             space: the virtual memory of the CPU that runs.
             time_stamp: the time-stamp counter.
-            answer_reads: gives a CPU the model-specific register that it is about to read.
-            processors: how many CPUID reports.
+            answer_reads: executes the RDMSR that a CPU has been stopped at.
+            processors: the number of CPUs that CPUID reports.
         """
         self._source, self._space = source, space
         self._time_stamp, self._answer_reads, self._processors = time_stamp, answer_reads, processors
-        self._started = 1  # how many run
+        self._started = 1  # CPUs that run
         self._halted: set[int] = set()  # CPUs in hlt with interrupts off: only another CPU can wake them
 
     def started(self) -> None:
@@ -146,7 +147,7 @@ class Amd64Exceptions:
         self._started += 1
 
     def stopped(self, number: int) -> None:
-        """Note that a CPU got an INIT: it does not run any more."""
+        """Note that an INIT has stopped a CPU."""
         self._started -= 1
         self._halted.discard(number)
 
@@ -182,6 +183,7 @@ class Amd64Exceptions:
                 "without it: --append no-real-mode)"
             )
         code = registers.get("error_code") if not is_software and event.number in _WITH_ERROR_CODE else 0
+        # As QEMU does after a delivery: else it would turn its next exception into a double fault.
         registers.set("old_exception", -1)
         return self._raise(cpu, event.number, code, is_software=is_software)
 
@@ -199,8 +201,8 @@ class Amd64Exceptions:
         return bool(cpu.registers.get("hflags") & MODE_CS64)
 
     def lacks(self, cpu: Cpu, code: bytes, text: str) -> str | None:
-        """What the disassembler can read is lacking, unless it is meant to be undefined or is SSE that the guest has
-        not enabled."""
+        """An instruction that the disassembler knows is lacking, unless it is undefined by design or is SSE that the
+        guest has not enabled."""
         mnemonic = text.partition(" ")[0]
         is_sse = "%xmm" in text and not mnemonic.startswith("v")
         if not text or mnemonic in _NEVER_DEFINED or (is_sse and not cpu.registers.get("cr4") & CR4_OSFXSR):
@@ -230,7 +232,8 @@ class Amd64Exceptions:
         return None
 
     def pending(self, cpu: Cpu) -> int | None:
-        """NMI first, then what the controllers offer if IF is set and no shadow covers the next instruction."""
+        """NMI first, then an interrupt of the controllers if IF is set and the next instruction is not in the shadow of
+        STI or of a load of SS."""
         if not cpu.lines:
             return None
         registers = cpu.registers
@@ -255,7 +258,7 @@ class Amd64Exceptions:
         return self.pending(cpu) is not None
 
     def lines_changed(self, cpu: Cpu) -> None:
-        """Nothing in the CPU mirrors the lines."""
+        """Do nothing: no register of the CPU shows the lines."""
 
     def vectors(self, cpu: Cpu) -> Sequence[int]:
         """None: interrupts are delivered here."""
@@ -266,7 +269,7 @@ class Amd64Exceptions:
         return None
 
     def forget_registers(self) -> None:
-        """Nothing is kept here."""
+        """Do nothing: no register is kept here."""
 
     def read_register(self, cpu: Cpu, register: SystemRegister) -> int | None:
         """Never called: there are no `system_registers`."""
@@ -299,7 +302,7 @@ class Amd64Exceptions:
             raise GuestError(f"CPU {cpu.number} at {place:#x}: {what}, which cannot be delivered")
 
     def _raise(self, cpu: Cpu, vector: int, code: int, *, is_software: bool = False) -> Outcome:
-        """Deliver an exception. A fault on the way becomes what table 6-5 says; WEDGED or RESET after the third."""
+        """Deliver an exception. A fault during delivery is combined by table 6-5; WEDGED or RESET after the third."""
         if not cpu.registers.get("efer") & EFER_LMA:
             return Outcome.WEDGED
         while True:
@@ -388,11 +391,12 @@ def _deliver(cpu: Cpu, before: _Interrupted, vector: int, code: int | None, *, i
     # The tables are always read as the supervisor (SDM 4.6.1, implicit supervisor-mode accesses).
     registers.set("cs", before.cs & ~3)
     registers.set("hflags", before.hflags & ~MODE_CPL)
-    external = 0 if is_software else int(vector > 31 or vector == NMI)
+    external = 0 if is_software else int(vector > 31 or vector == NMI)  # EXT of error codes (SDM 6.13)
     gate = _gate(cpu, vector, current if is_software else 0, external)
     segment = _handler_segment(cpu, gate, current, external)
     privilege = current if segment.flags >> 10 & 1 else segment.privilege
     stack = _stack(cpu, gate, before.rsp, changes=privilege != current, privilege=privilege) & ~15
+    # The stack was aligned to 16 bytes, which 64-bit mode does on every entry (SDM 6.14.2).
     frame = (before.ss, before.rsp, before.rflags, before.cs, before.rip)
     for word in frame if code is None else (*frame, code):
         stack = stack - 8 & 0xFFFF_FFFF_FFFF_FFFF
@@ -407,8 +411,8 @@ def _deliver(cpu: Cpu, before: _Interrupted, vector: int, code: int | None, *, i
 
 
 def _has_no_gates(registers: Registers) -> bool:
-    """Whether the IDT has no entry at all. CPUs start with one of 64 KiB: who loads none wants the triple fault, which
-    resets a PC (`reboot=t` of Linux)."""
+    """Whether the IDT has no entry at all. Its limit is 64 KiB after reset: a kernel that loads an empty one wants the
+    triple fault, which resets a PC (`reboot=t` of Linux)."""
     return registers.get("idtr.limit") < _GATE_SIZE - 1
 
 

@@ -21,7 +21,7 @@ _CACHES: Final[tuple[_Answer, ...]] = (
 )
 
 _SEVERAL: Final = 1 << 28  # HTT, in EDX: the package has several logical processors, and EBX 23:16 counts them
-_NOTHING, _THREADS, _CORES = 0, 1, 2  # levels of leaf 0xb, as ECX 15:8 tells them
+_NOTHING, _THREADS, _CORES = 0, 1, 2  # levels of leaf 0xb, in ECX 15:8
 
 
 def identify(cpu: Cpu, processors: int) -> bool:
@@ -45,8 +45,8 @@ def identify(cpu: Cpu, processors: int) -> bool:
 
 
 def _features(cpu: Cpu, processors: int) -> _Answer:
-    """Leaf 1, with the APIC's number in EBX 31:24, and without RDRAND, which Unicorn answers with the host's random
-    numbers: no two runs would be the same."""
+    """Leaf 1, with the APIC's number in EBX 31:24, and without RDRAND, for which Unicorn gives the host's
+    random numbers: no two runs would be the same."""
     eax, ebx, ecx, edx = _FIRST
     if processors > 1:
         ebx, edx = ebx | processors << 16, edx | _SEVERAL

@@ -1,12 +1,12 @@
-"""Model-specific registers that Unicorn answers wrongly -> events where the guest reads them, and their values.
+"""Model-specific registers that Unicorn gives wrong values -> events where the guest reads them, and the right values.
 
 Unicorn 2.1 has no hook for RDMSR, and IA32_APIC_BASE is always 0: no CPU is the one that booted, so that Linux 6.12
-takes itself for a crash kernel and starts no other. But Unicorn has kept QEMU's SVM. A CPU in its guest mode leaves
-RDMSR before it is executed if a map has a bit for the register (AMD64 Architecture Programmer's Manual volume 2,
-15.11), and UC_HOOK_INTR tells it.
+takes itself for a crash kernel and starts no other. But Unicorn has kept QEMU's SVM. A CPU in its guest mode exits
+before RDMSR is executed if the permission map has a bit for the register (AMD64 Architecture Programmer's Manual
+volume 2, 15.11), which UC_HOOK_INTR reports.
 
-Before that hook Unicorn sets RIP behind the last `int n` or int3, if the last exception was one: a probe's, for
-example. RIP is still right when the map is read, so the part of the map with that bit is a device.
+Before that hook Unicorn sets RIP to after the last `int n` or int3, if the last exception was one, such as a probe's.
+RIP is still right when the map is read, so the part of the map with that bit is a device.
 """
 
 from typing import Final
@@ -33,17 +33,17 @@ _ENABLED, _BOOT_CPU = 1 << 11, 1 << 8
 
 
 class ModelSpecificRegisters:
-    """Those of all CPUs; as a `Device`, the first bytes of the map."""
+    """The model-specific registers of all CPUs; as a `Device`, the first bytes of the map."""
 
     size = _SIZE
 
     def __init__(self, machine: Machine) -> None:
-        """Reads are Unicorn's until `intercept`."""
+        """Unicorn answers reads until `intercept`."""
         self._machine = machine
-        self._at = 0  # the PC of the instruction that the map was read for
+        self._at = 0  # the PC of the instruction for which the map was read last
 
     def intercept(self) -> None:
-        """Let reads come to `answer`."""
+        """Have reads exit, so that `answer` is called."""
         machine = self._machine
         machine.attach(self, _MAP)
         machine.memory.add_ram(_MEMORY, 3 * _PAGE)
@@ -59,10 +59,10 @@ class ModelSpecificRegisters:
         return 1 << _BIT if offset == _BYTE else 0
 
     def write(self, offset: int, size: int, value: int) -> None:
-        """Nothing writes there."""
+        """Do nothing: nothing writes there."""
 
     def answer(self, cpu: Cpu) -> None:
-        """RDMSR of IA32_APIC_BASE: its value in EDX:EAX, and on to the next instruction."""
+        """Execute RDMSR of IA32_APIC_BASE: its value in EDX:EAX, and RIP at the next instruction."""
         registers = cpu.registers
         registers.set("rax", _LOCAL_APICS | _ENABLED | (_BOOT_CPU if cpu.number == 0 else 0))
         registers.set("rdx", 0)

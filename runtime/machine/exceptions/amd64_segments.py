@@ -1,4 +1,4 @@
-"""Segments and modes of an x86 CPU: descriptors in guest tables, and the state that follows from them.
+"""Segments and modes of an x86 CPU: descriptors in guest tables, and the CPU's state that results from them.
 
 Unicorn's interface writes only a selector. What hardware loads with it (base, limit, attributes, and the mode that they
 imply) is written to the words of the CPU's state in which QEMU keeps it (`EngineFacts.words`).
@@ -80,7 +80,7 @@ def descriptor(word: int, selector: int) -> Segment:
 def load_segment(registers: Registers, name: str, segment: Segment) -> None:
     """Put a segment into register `name`; the caller sets the mode.
 
-    The register itself is not written, because Unicorn would look FS and GS up in the guest's tables.
+    The register itself is not written, because Unicorn would load FS and GS from the guest's tables.
     """
     registers.set(f"{name}.selector", segment.selector)
     registers.set(f"{name}.base", segment.base)

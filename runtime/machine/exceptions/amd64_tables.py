@@ -1,8 +1,8 @@
 """Descriptors that a program's own instructions read: whether a fault of user mode is by such an access.
 
-The tables of segments and the task's are the supervisor's, whatever the privilege of the instruction that the CPU reads
-them for (Intel SDM volume 3, 4.6.1: implicit supervisor-mode accesses). Unicorn asks for the translation of an address
-and does not say what for, so user mode faults there; with the instruction it is known.
+The CPU reads the descriptor tables and the TSS as the supervisor, whatever the privilege of the instruction for which
+it reads them (Intel SDM volume 3, 4.6.1: implicit supervisor-mode accesses). Unicorn asks for the translation of an
+address without saying which kind of access it is, so user mode faults there; the instruction decides.
 """
 
 from typing import Final
@@ -23,7 +23,7 @@ _VERIFY: Final = frozenset((4, 5))  # 0x0f 0x00: verr and verw
 
 def reads_descriptors(code: bytes) -> bool:
     """Whether an instruction, of which `code` has the first bytes, may read a table. In 64-bit code some of these are
-    others or undefined, and do not read at such addresses."""
+    other instructions or undefined, and do not access such addresses."""
     start = next((at for at, byte in enumerate(code) if byte not in _PREFIXES), len(code))
     opcode = code[start : start + 3].ljust(3, b"\0")
     if opcode[0] == 0x0F:
@@ -32,7 +32,7 @@ def reads_descriptors(code: bytes) -> bool:
 
 
 def is_in_tables(registers: Registers, address: int) -> bool:
-    """Whether a page, by any address in it, has a part of the GDT, the LDT or the task's state."""
+    """Whether the page of an address holds a part of the GDT, the LDT or the TSS."""
     for name in ("gdtr", "ldtr", "tr"):
         base = registers.get(f"{name}.base")
         if base and base & -_PAGE <= address <= base + registers.get(f"{name}.limit"):

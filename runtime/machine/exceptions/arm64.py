@@ -75,8 +75,8 @@ MPIDR = 0x8000_0000  # MPIDR_EL1 of CPU 0; other CPUs have their number in the l
 MPIDR_EL1 = SystemRegister(3, 0, 0, 0, 5)
 ISR_EL1 = SystemRegister(3, 0, 12, 1, 0)
 
-# Unicorn's A57 reports EL2, EL3 and performance counters. The board has EL0 and EL1, and EL2 if it is asked for. An A57
-# lacks pages of 16 KiB, but Unicorn's MMU and ours have them, and kernels made for these need no more.
+# Unicorn's A57 reports EL2, EL3 and performance counters. The board has EL0 and EL1, and EL2 on request. An A57 lacks
+# pages of 16 KiB, but Unicorn's MMU and ours have them, and kernels that are built for these need nothing else.
 IDENTITY: Mapping[SystemRegister, tuple[int, int]] = {  # register -> its value without EL2, with EL2
     SystemRegister(3, 0, 0, 1, 1): (0x0001_0001, 0x0001_1001),  # ID_PFR1_EL1
     SystemRegister(3, 0, 0, 1, 2): (0x0001_0006, 0x0001_0006),  # ID_DFR0_EL1
@@ -90,7 +90,7 @@ class Firmware(Protocol):
     """What answers hvc or smc below the guest (PSCI)."""
 
     def call(self, cpu: "Cpu") -> Outcome:
-        """Carry out the call in x0 to x7, and put the answer into x0."""
+        """Answer the call in x0 to x7, in x0."""
         ...
 
 
@@ -107,7 +107,9 @@ class RegisterBank(Protocol):
 
 
 def _no_device(cpu: "Cpu", what: str) -> MachineError:
-    return MachineError(f"at {cpu.registers.get('pc'):#x}: {what}: a function that is called by itself has no devices")
+    return MachineError(
+        f"at {cpu.registers.get('pc'):#x}: {what}: a function that is called without booting has no devices"
+    )
 
 
 @dataclass(slots=True)
@@ -128,7 +130,7 @@ class Arm64Exceptions:
     system_registers: frozenset[SystemRegister] = TIMER_REGISTERS | REGISTERS | {*IDENTITY, MPIDR_EL1, ISR_EL1}
 
     def start(self) -> None:
-        """The board is started: its devices answer from now on."""
+        """Note that the board is started: its devices can be accessed from now on."""
         self._is_started = True
         self.debug.start()
 
@@ -182,8 +184,8 @@ class Arm64Exceptions:
         return True
 
     def lacks(self, cpu: "Cpu", code: bytes, text: str) -> str | None:
-        """What the disassembler can read is lacking. System registers may be missing, or belong to another level: EL2's
-        are a sign of a hypervisor that was started on the wrong board."""
+        """An instruction that the disassembler knows is lacking. System registers may be missing, or belong to another
+        level: an access to EL2's is a sign of a hypervisor that was started on the wrong board."""
         word = int.from_bytes(code[:4], "little")
         if word >> 22 == _SYSTEM:
             is_hypervisor_s = word >> 20 & 1 and word >> 16 & 7 == _OP1_EL2 and not self.has_el2
@@ -237,8 +239,8 @@ class Arm64Exceptions:
         return bool(cpu.lines)
 
     def lines_changed(self, cpu: "Cpu") -> None:
-        """Do nothing for the lines, since ISR_EL1 is computed when it is read. This is also called whenever a CPU is
-        loaded."""
+        """Do nothing for the lines, since ISR_EL1 is computed when it is read. But this is called whenever a CPU is
+        loaded, so its debug registers and its reset are handled here."""
         self.debug.loaded(cpu)
         reset = self._resets.pop(cpu.number, None)
         if reset is not None:
@@ -253,7 +255,7 @@ class Arm64Exceptions:
         return None
 
     def forget_registers(self) -> None:
-        """Those of the debugger: no breakpoint or watchpoint is enabled."""
+        """Reset the debug registers: no breakpoint or watchpoint is enabled."""
         self.debug.forget()
 
     def read_register(self, cpu: "Cpu", register: SystemRegister) -> int | None:
@@ -276,7 +278,7 @@ class Arm64Exceptions:
         return register in TIMER_REGISTERS and self._timer(cpu).write(cpu, register, value)
 
     def _timer(self, cpu: "Cpu") -> RegisterBank:
-        """Raises MachineError: there is none."""
+        """The timer. Raises MachineError: there is none."""
         if not self._is_started:
             raise _no_device(cpu, "the generic timer")
         return self.timer
@@ -286,7 +288,7 @@ class Arm64Exceptions:
         return False
 
     def _watched(self, cpu: "Cpu", fault: PageFault, pc: int) -> Outcome:
-        """An access to a watched page: a watchpoint, or on with the instruction."""
+        """Handle an access to a watched page: deliver a watchpoint, or execute the instruction."""
         found = self.debug.hit(cpu, fault, _word(cpu, pc))
         if found is None:
             return Outcome.ANSWERED
@@ -294,7 +296,8 @@ class Arm64Exceptions:
         return Outcome.RESUME
 
     def _undefined(self, cpu: "Cpu", pc: int, source: Source) -> Outcome:
-        """What Unicorn raises as an undefined instruction or a prefetch abort: also steps and breakpoints."""
+        """Deliver what Unicorn reports as an undefined instruction or a prefetch abort, steps and breakpoints
+        included."""
         debugged = self.debug.syndrome(cpu) if source is Source.INTERRUPT else None
         if debugged is not None:
             self._enter_synchronous(cpu, debugged, pc)
@@ -345,7 +348,7 @@ def _enter(cpu: "Cpu", vector: Vector, target: int, return_address: int) -> None
     pstate = registers.get("pstate")
     level, has_own_stack = pstate >> 2 & 3, pstate & 1
     group = 0x400 if level < target else 0x200 if has_own_stack else 0x000
-    # Unicorn keeps the live stack pointer apart from the banked ones, and swaps them only in its own entry and in eret.
+    # Unicorn has the live stack pointer and banked ones, and swaps them only in its own entry and in eret.
     registers.set(f"sp_el{level if has_own_stack else 0}", registers.get("sp"))
     registers.set("sp", registers.get(f"sp_el{target}"))
     registers.set(f"elr_el{target}", return_address)

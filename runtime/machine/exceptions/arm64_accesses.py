@@ -1,17 +1,17 @@
-"""A load or store of arm64 -> which bytes it accesses, from the address of the first that was looked at.
+"""A load or store of arm64 -> the bytes that it accesses, from the address that was translated.
 
 DDI 0487 C4.1.94, loads and stores. An instruction of several registers accesses them one after the other.
 """
 
 from typing import Final
 
-_ZVA_BLOCK: Final = 64  # what DCZID_EL0 tells
+_ZVA_BLOCK: Final = 64  # by DCZID_EL0
 _MULTIPLE_REGISTERS: Final = {0: 4, 2: 4, 4: 3, 6: 3, 7: 1, 8: 2, 10: 2}  # opcode, bits 15:12
 
 
 def accessed(word: int, address: int) -> tuple[int, int]:
-    """The address and the number of bytes that the instruction accesses from `address` on. At least one byte, for what
-    is no load or store.
+    """The address and the number of bytes that the instruction accesses from `address` on; one byte for what is neither
+    load nor store.
 
      31 30 29  27 26 25 24 23 22 21          16 15    12 11   10 9   5 4   0
     +-----+------+--+-----+-----+--------------+--------+-------+-----+-----+

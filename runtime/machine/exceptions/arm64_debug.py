@@ -1,9 +1,9 @@
 """Debug exceptions of arm64 CPUs: software steps, breakpoints and watchpoints -> ESR and FAR (DDI 0487 D2).
 
 Unicorn has kept QEMU's software steps and breakpoints, and reports each with the number of another exception: a step as
-an undefined instruction, a breakpoint as a prefetch abort. The syndrome that it has computed tells them apart; the
-interface has no register for that, but the CPU's state does. What to look for is made from DBGBCR<n>_EL1 when it is
-written. It belongs to the engine and not to the state, so it is made again when a CPU takes another one's place.
+an undefined instruction, a breakpoint as a prefetch abort. The syndrome that it has computed distinguishes them;
+Unicorn's interface has no register for that, but the CPU's state does. QEMU makes its breakpoints when DBGBCR<n>_EL1 is
+written. They belong to the engine and not to the state, so they are made again when another CPU is loaded.
 
 It has not kept watchpoints. Loads and stores to a watched page stop the CPU instead, and those that are not watched are
 executed alone.
@@ -45,7 +45,7 @@ _CLASSES: Final = frozenset({Class.BREAKPOINT_LOWER, Class.BREAKPOINT_SAME, Clas
 
 @dataclass(frozen=True, slots=True)
 class Watchpoint:
-    """What DBGWVR<n>_EL1 and DBGWCR<n>_EL1 say: the first and the last byte, and which accesses by which levels."""
+    """DBGWVR<n>_EL1 and DBGWCR<n>_EL1, decoded: the first and the last byte, and which accesses by which levels."""
 
     first: int
     last: int
@@ -53,11 +53,11 @@ class Watchpoint:
     levels: int  # PAC: EL1 in bit 0, EL0 in bit 1
 
     def is_for(self, level: int) -> bool:
-        """Whether it looks at accesses of an exception level."""
+        """Whether it watches accesses of an exception level."""
         return level < _EL2 and bool(self.levels & (1 if level else 2))
 
     def is_met(self, first: int, size: int, access: Access) -> bool:
-        """Whether an access is one that it looks at."""
+        """Whether it watches an access."""
         wanted = _STORES if access is Access.WRITE else _LOADS
         return bool(self.accesses & wanted) and self.first < first + size and first <= self.last
 
@@ -86,7 +86,8 @@ def watchpoint(value: int, control: int) -> Watchpoint | None:
 
 
 class DebugRegisters:
-    """Those of all CPUs of a machine. Costs a comparison at each change of the CPU while nothing is enabled."""
+    """The debug registers of all CPUs of a machine. While nothing is enabled they cost a comparison at each switch
+    between CPUs."""
 
     def __init__(self, space: "Space") -> None:
         """Nothing is enabled: QEMU's reset. `space` is the virtual memory of the CPU that runs."""
@@ -97,11 +98,11 @@ class DebugRegisters:
         self._loaded: Cpu | None = None
 
     def start(self) -> None:
-        """There is somebody to handle exceptions from now on."""
+        """Note that exceptions can be delivered from now on."""
         self._is_started = True
 
     def written(self, cpu: "Cpu", register: SystemRegister, value: int) -> None:
-        """Note that the guest writes one of `REGISTERS`; Unicorn carries it out."""
+        """Note that the guest writes one of `REGISTERS`; Unicorn executes the write."""
         if register.op2 != _BREAKPOINT_CONTROL:
             self._values[cpu.number, register.crm, register.op2] = value
             self._watch(cpu)
@@ -113,7 +114,7 @@ class DebugRegisters:
             enabled.discard(register)
 
     def forget(self) -> None:
-        """Nothing is enabled any more; the registers in Unicorn are the caller's affair."""
+        """Disable everything; the caller resets the registers in Unicorn."""
         self._breakpoints.clear()
         self._values.clear()
         if self._watched:
@@ -121,7 +122,7 @@ class DebugRegisters:
         self._watched = ()
 
     def loaded(self, cpu: "Cpu") -> None:
-        """Let the engine look for what this CPU wants, in place of the one before."""
+        """Give the engine the breakpoints and watchpoints of this CPU, in place of those of the one before."""
         before, self._loaded = self._loaded, cpu
         if cpu is before:
             return
@@ -131,7 +132,7 @@ class DebugRegisters:
             changed = changed | self._breakpoints.get(before.number, nothing)
         for register in changed:
             name = f"s2_0_c0_c{register.crm}_{register.op2}"
-            cpu.registers.set(name, cpu.registers.get(name))
+            cpu.registers.set(name, cpu.registers.get(name))  # a write of the same value makes QEMU's breakpoint
         self._watch(cpu)
 
     def syndrome(self, cpu: "Cpu") -> int | None:
@@ -140,8 +141,8 @@ class DebugRegisters:
         return found if found >> 26 in _CLASSES else None
 
     def hit(self, cpu: "Cpu", fault: PageFault, word: int) -> tuple[int, int] | None:
-        """ESR and FAR of the watchpoint that an access to a watched page meets, by an instruction with the encoding
-        `word`. None: it meets none, and the CPU is about to execute that instruction alone."""
+        """ESR and FAR of the watchpoint that is hit by an access to a watched page, of an instruction with the encoding
+        `word`. None: none is hit, and the CPU will execute that instruction alone."""
         level = cpu.registers.get("pstate") >> 2 & 3
         first, size = accessed(word, fault.address)
         if self._is_watching(cpu, level):
@@ -161,13 +162,13 @@ class DebugRegisters:
         return level == 0 or bool(control & _KERNEL and not cpu.registers.get("pstate") & _MASK_DEBUG)
 
     def _watch(self, cpu: "Cpu") -> None:
-        """Hold the pages that this CPU's watchpoints are in."""
+        """Hold the pages of this CPU's watchpoints."""
         watched = tuple(self._watchpoints(cpu.number))
         if watched == self._watched:
             return
         if not self._is_started:
             raise MachineError(
-                f"at {cpu.registers.get('pc'):#x}: a watchpoint: a function that is called by itself has none"
+                f"at {cpu.registers.get('pc'):#x}: a watchpoint: a function that is called without booting has none"
             )
         self._watched = watched
 

@@ -1,6 +1,7 @@
-"""What an exception reports about itself: the instruction that caused it -> ESR_ELx.
+"""The syndrome of an exception: the instruction that caused it -> ESR_ELx.
 
-Unicorn computes a syndrome but gives no access to it. It follows from the instruction (DDI 0487: ESR_ELx in D19.2.37).
+Unicorn computes a syndrome but its interface does not give it. It is determined by the instruction (DDI 0487: ESR_ELx
+in D19.2.37).
 """
 
 from enum import IntEnum
@@ -31,7 +32,7 @@ class Class(IntEnum):
 
 
 INSTRUCTION_LENGTH = 1 << 25  # IL: every A64 instruction has 32 bits
-EXTERNAL_ABORT = 0x10  # fault status codes beside those of the walker
+EXTERNAL_ABORT = 0x10  # fault status codes besides those of the walker
 ALIGNMENT_FAULT = 0x21
 WRITE_NOT_READ = 1 << 6
 CACHE_MAINTENANCE = 1 << 8

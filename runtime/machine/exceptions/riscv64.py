@@ -1,4 +1,4 @@
-"""RISC-V traps: an event -> the guest's own mtvec or stvec, as the Privileged Architecture 1.12 says.
+"""RISC-V traps: an event -> the guest's own mtvec or stvec, by the Privileged Architecture 1.12.
 
 Unicorn takes interrupts itself once they are in mip, exactly where the guest enables them. Devices drive bits of mip
 that software cannot write; the engine writes them into the CPU's state.
@@ -28,7 +28,7 @@ _NAMES: Final = {
 }
 # Bits of mip: software, timer and external interrupt of S and of M mode.
 SSIP, MSIP, STIP, MTIP, SEIP, MEIP = 1, 3, 5, 7, 9, 11
-_DRIVEN: Final = 1 << MSIP | 1 << MTIP | 1 << SEIP | 1 << MEIP  # driven by devices; M mode writes the others
+_DRIVEN: Final = 1 << MSIP | 1 << MTIP | 1 << SEIP | 1 << MEIP  # driven by devices; M mode can write the others
 _SIE, _MIE, _SPIE, _MPIE, _SPP = 1 << 1, 1 << 3, 1 << 5, 1 << 7, 1 << 8
 _MPP_SHIFT: Final = 11
 _LOW, _HIGH = False, True  # levels of a line
@@ -39,7 +39,7 @@ class Firmware(Protocol):
     """What answers ecall from S mode if the guest starts in that mode (SBI)."""
 
     def call(self, cpu: Cpu) -> Outcome:
-        """Carry out the call in a0 to a7, put the answer into a0 and a1, and continue after it."""
+        """Answer the call in a0 to a7, in a0 and a1, and continue after it."""
         ...
 
 
@@ -58,7 +58,7 @@ class Riscv64Exceptions:
         self._resets: dict[int, Callable[[Cpu], None]] = {}
 
     def run_above(self, firmware: Firmware) -> None:
-        """The guest is started in S mode with only `firmware` below it: the timer's interrupt then belongs to S
+        """Let the guest start in S mode with `firmware` in place of M mode: the timer's interrupt then belongs to S
         mode."""
         self._firmware = firmware
         self._driven = _DRIVEN | 1 << STIP
@@ -71,7 +71,7 @@ class Riscv64Exceptions:
     # -- events -------------------------------------------------------------------------------------------------------
 
     def turn_on(self, cpu: Cpu, instruction: int) -> bool:
-        """Write satp from S mode. What cannot be written (a mode that there is not, or mstatus.TVM) is Unicorn's."""
+        """Write satp from S mode. What cannot be written (an unknown mode, or with mstatus.TVM) is left to Unicorn."""
         registers, target, source = cpu.registers, instruction >> 7 & 31, instruction >> 15 & 31
         if registers.get("priv") != SUPERVISOR:
             return False
@@ -117,7 +117,7 @@ class Riscv64Exceptions:
         return True
 
     def lacks(self, cpu: Cpu, code: bytes, text: str) -> str | None:
-        """Instructions of extensions are lacking. CSRs that do not exist are not: firmware probes for them."""
+        """Instructions of extensions are lacking. CSRs that do not exist are not: firmware tests for them."""
         name = extension_instruction(int.from_bytes(code[:4], "little"))
         return name and f"the emulator lacks {name}"
 
@@ -144,7 +144,7 @@ class Riscv64Exceptions:
 
     def _may_read_time(self, registers: Registers) -> bool:
         """Whether mcounteren.TM and scounteren.TM let the mode read the time (3.1.11, 4.1.5). S mode may where this
-        machine is its firmware, and nobody else can say no."""
+        machine is its firmware, which would set mcounteren."""
         privilege = registers.get("priv")
         if privilege == MACHINE or (privilege == SUPERVISOR and self._firmware is not None):
             return True
@@ -161,8 +161,8 @@ class Riscv64Exceptions:
         return PageFault(address, access, ACCESS_FAULT[access])
 
     def _trap(self, cpu: Cpu, cause: int, value: int, pc: int) -> Outcome:
-        """Enter a trap: save, disable interrupts, change mode, jump (3.1.6.1, 3.1.8). Firmware that is not in memory
-        gives to S mode what it does not delegate."""
+        """Enter a trap: save, disable interrupts, change mode, jump (3.1.6.1, 3.1.8). Where this machine is
+        the firmware, S mode gets all traps, delegated or not."""
         registers = cpu.registers
         privilege = registers.get("priv")
         registers.set("priv", MACHINE)  # M-mode CSRs read as garbage from other modes
@@ -182,13 +182,13 @@ class Riscv64Exceptions:
             registers.set("mstatus", status)
             vector, privilege = registers.get("mtvec"), MACHINE
         registers.set("priv", privilege)
-        registers.set("pc", vector & ~3)
+        registers.set("pc", vector & ~3)  # exceptions go to the base, in vectored mode as well (3.1.7)
         return Outcome.RESUME
 
     # -- interrupts ---------------------------------------------------------------------------------------------------
 
     def lines_changed(self, cpu: Cpu) -> None:
-        """Put the devices' interrupts into mip. Writing its software-writable bits makes Unicorn look at all of them.
+        """Put the devices' interrupts into mip. Writing its software-writable bits makes Unicorn check all of them.
 
         A software interrupt that firmware sends to S mode is only set here: S mode clears it in sip itself.
         """
@@ -202,8 +202,8 @@ class Riscv64Exceptions:
         cpu.line(SSIP)(_LOW)
 
     def _wait(self, cpu: Cpu) -> Outcome:
-        """wfi. A software interrupt may already be pending, so its line is raised again, which makes the caller use
-        `wakes`."""
+        """Wait after wfi. A software interrupt may already be pending: its line is raised again, so that the caller
+        calls `wakes`."""
         if self._firmware is not None and cpu.registers.get("sip") & 1 << SSIP:
             cpu.line(SSIP)(_HIGH)
         return Outcome.WAIT
@@ -213,7 +213,7 @@ class Riscv64Exceptions:
         return None
 
     def interrupt(self, cpu: Cpu, number: int) -> None:
-        """Never called: there is nothing in `pending`."""
+        """Never called: nothing is `pending`."""
 
     def wakes(self, cpu: Cpu) -> bool:
         """Whether any enabled interrupt is pending, whatever the global enable says (3.3.3)."""
@@ -226,7 +226,7 @@ class Riscv64Exceptions:
             return [place for name in ("mtvec", "stvec") for place in _entries(cpu.registers.get(name))]
 
     def interrupted(self, cpu: Cpu) -> int | None:
-        """Decided by the cause and the previous mode in the CSRs of the mode that handles the trap."""
+        """See `ExceptionModel`. The cause and the previous mode are in the CSRs of the mode that handles the trap."""
         registers = cpu.registers
         is_machine = registers.get("priv") == MACHINE
         level = "m" if is_machine else "s"
@@ -239,7 +239,7 @@ class Riscv64Exceptions:
     # -- not on this machine ------------------------------------------------------------------------------------------
 
     def forget_registers(self) -> None:
-        """Nothing is kept here."""
+        """Do nothing: no register is kept here."""
 
     def read_register(self, cpu: Cpu, register: SystemRegister) -> int | None:
         """Never called: only arm64 has `system_registers`."""
@@ -280,7 +280,7 @@ def _entries(vector: int) -> Sequence[int]:
 def _fetch(cpu: Cpu, pc: int) -> int:
     """The instruction at `pc`; 0 if it cannot be read."""
     try:
-        size = 2 if pc & 0xFFF == 0xFFE else 4  # not what may be on a page that is not mapped
+        size = 2 if pc & 0xFFF == 0xFFE else 4  # the second half may be on a page that is not mapped, or not needed
         word = int.from_bytes(cpu.fetch(pc, size), "little")
         if word & 3 != 3:
             return word & 0xFFFF

@@ -1,4 +1,4 @@
-"""An image that asks for an operating system under it -> an error: on a bare machine its first system call ends it."""
+"""An image that needs an operating system -> an error: on a bare machine its first system call would end it."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""A kernel with Linux's boot header -> where in RAM it must be, whatever physical addresses it was linked at.
+"""A kernel with Linux's boot header -> where in RAM it must be loaded, whatever physical addresses it was linked at.
 
 arm64 and riscv64 share the header, which begins the first segment (Documentation/arch/{arm64,riscv}/boot*.rst):
 
@@ -28,12 +28,12 @@ def text_offset(image: "Image", first: "Segment") -> int | None:
     return offset or _ALIGNMENT  # 0 (arm64): any 2 MiB boundary; RAM's first one is left to the boot loader
 
 
-def room_of(start: bytes, arch: ArchFacts) -> int:
-    """The bytes of RAM that a kernel of which these are the first bytes takes, as its header says; 0: it is none."""
+def size_in_ram(start: bytes, arch: ArchFacts) -> int:
+    """The bytes of RAM that a kernel needs, by the header in its first bytes (image_size); 0: this is no kernel."""
     return int.from_bytes(start[16:24], "little") if has_boot_header(start, arch) else 0
 
 
-def is_where_it_wants(address: int, offset: int) -> bool:
+def may_start_at(address: int, offset: int) -> bool:
     """Whether a kernel's first byte may be at `address`, given its `text_offset`."""
     return (address - offset) % _ALIGNMENT == 0
 

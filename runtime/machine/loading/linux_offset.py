@@ -27,12 +27,12 @@ from kinst.targets.patch import Patch
 if TYPE_CHECKING:
     from kinst.targets.image import Image
 
-_ALIGNMENT: Final = 2 << 20  # CONFIG_PHYSICAL_ALIGN, which page tables demand
+_ALIGNMENT: Final = 2 << 20  # CONFIG_PHYSICAL_ALIGN: early page tables have 2 MiB pages
 _TOP: Final = 0xFFFF_FFFF_C000_0000  # where modules begin (KERNEL_IMAGE_SIZE); the kernel's text is mapped below
 _R_64, _R_PC32, _R_PLT32, _R_32, _R_32S, _R_PC64 = 1, 2, 4, 10, 11, 24
 _ABSOLUTE: Final = 0xFFF1  # SHN_ABS
 _PER_CPU: Final = ".data..percpu"
-# Symbols of the per-CPU section that stand for where its first copy is loaded.
+# Symbols in the per-CPU section that are addresses of where its first copy is loaded.
 _NOT_PER_CPU: Final = (b"__init_begin", b"__per_cpu_load", b"init_per_cpu_")
 _SYMBOL: Final = np.dtype(
     [("name", "<u4"), ("info", "u1"), ("other", "u1"), ("section", "<u2"), ("value", "<u8"), ("size", "<u8")]
@@ -45,29 +45,29 @@ def random_offset(image: "Image", segments: Sequence[Segment], ram_size: int, se
     Raises:
         MachineError: the kernel cannot be moved.
     """
-    rooms = (
+    spaces = (
         _TOP - max(segment.address + segment.size for segment in segments),
         ram_size - max(segment.load_address + segment.size for segment in segments),
     )
     if image.section(_PER_CPU) is None or not any(image.kept_relocations):
         raise MachineError(f"{image.path}: --kaslr-seed: this is no Linux kernel that keeps its relocations")
-    if min(rooms) < 0:
+    if min(spaces) < 0:
         raise MachineError(f"{image.path}: --kaslr-seed: there is no room for it: try another --memory")
     rng = random.Random(seed)
-    virtual, physical = (rng.randint(0, room // _ALIGNMENT) * _ALIGNMENT for room in rooms)
+    virtual, physical = (rng.randint(0, space // _ALIGNMENT) * _ALIGNMENT for space in spaces)
     return virtual, physical
 
 
 def random_place(size: int, ram_size: int, seed: int) -> int:
     """How far a kernel that may be at any 2 MiB boundary moves, in bytes. It stays in the first half of RAM, since
     device trees and initial file systems are at the end."""
-    room = max(0, ram_size // 2 - size)
-    return random.Random(seed).randint(0, room // _ALIGNMENT) * _ALIGNMENT
+    space = max(0, ram_size // 2 - size)
+    return random.Random(seed).randint(0, space // _ALIGNMENT) * _ALIGNMENT
 
 
 def relocate(loaded: Loaded, memory: PhysicalMemory, patches: Sequence[Patch]) -> None:
-    """Relocate a kernel in memory for its virtual offset, `Loaded.bias`. Words that were in the code that patches
-    replaced are no more."""
+    """Relocate a kernel in memory for its virtual offset, `Loaded.bias`. Words in code that
+    patches have replaced do not exist any more."""
     for size, sign, addresses in _moved_words(loaded.image):
         for patch in patches:
             addresses = addresses[(addresses + np.uint64(size) <= patch.address) | (addresses >= patch.end)]
@@ -108,7 +108,7 @@ def _moved_words(image: "Image") -> Iterator[tuple[int, int, NDArray[np.uint64]]
 
 
 def _symbols(image: "Image") -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Which rows of the symbol table are per-CPU data, and which are numbers and no places."""
+    """Which rows of the symbol table are per-CPU data, and which are numbers and not addresses."""
     table = next(section for section in image.sections if section.kind == SHT_SYMTAB)
     symbols = np.frombuffer(content(image.data, table).tobytes(), _SYMBOL)
     per_cpu = image.section(_PER_CPU)

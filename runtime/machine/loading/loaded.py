@@ -13,7 +13,7 @@ class Loaded:
 
     image: "Image"
     bias: int
-    entry: int  # where to start: e_entry with the bias, virtual or physical as in the image
+    entry: int  # e_entry plus the bias, virtual or physical as in the image
     segments: tuple[tuple[int, int, int], ...]  # (virtual with bias, physical, memory size) of each PT_LOAD
 
     @property
@@ -23,12 +23,12 @@ class Loaded:
 
     @property
     def physical_entry(self) -> int:
-        """Where to start while translation is off."""
+        """The physical address of the entry, for a start with translation off."""
         found = self.physical(self.entry - self.bias)
         return self.entry if found is None else found
 
     def physical(self, address: int) -> int | None:
-        """Where a link address (without bias) was loaded; None if no segment holds it."""
+        """The physical address of a link address (without bias); None if no segment holds it."""
         for virtual, physical, size in self.segments:
             if virtual <= address + self.bias < virtual + size:
                 return address + self.bias - virtual + physical

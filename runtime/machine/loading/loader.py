@@ -1,10 +1,10 @@
-"""An image's segments -> guest memory by physical address; where it ended up."""
+"""An image's segments -> guest memory by physical address, and a record of where they are."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from kinst.runtime.machine.loading.linux_image import is_where_it_wants, text_offset
+from kinst.runtime.machine.loading.linux_image import may_start_at, text_offset
 from kinst.runtime.machine.loading.linux_offset import random_offset, random_place, relocate
 from kinst.runtime.machine.loading.loaded import Loaded
 from kinst.runtime.machine.memory import PhysicalMemory
@@ -29,7 +29,7 @@ def load_image(
     kaslr_seed: int | None = None,
     patches: Sequence[Patch] = (),
 ) -> Loaded:
-    """Write every PT_LOAD segment to its physical address; the rest of it (.bss) is zero.
+    """Write every PT_LOAD segment to its physical address; what the file does not have of it (.bss) is zero.
 
     An ET_DYN image that is linked where the machine has no memory is moved to the start of RAM, as QEMU does with
     position-independent firmware. A Linux kernel is put where its boot header says, unless it is linked at such a place
@@ -42,7 +42,7 @@ def load_image(
         memory: its memory, RAM mapped.
         skip: link address of a segment that is not loaded: the trampolines.
         kaslr_seed: move a Linux kernel to a random place, and relocate it if it does not do so itself.
-        patches: what was written into the image, which its relocations know nothing of.
+        patches: what was written into the image; its relocations do not apply to it.
 
     Raises:
         MachineError: a segment is at an address where the machine has no memory.
@@ -88,7 +88,7 @@ def _loaded(
         if memory.find(physical, size) is None:
             whole = range(min(start for _, start, _ in placed), max(start + size for _, start, size in placed))
             raise MachineError(
-                f"{image.path}: segment {segment.index}: {_no_room(physical, size, memory, facts, whole)}"
+                f"{image.path}: segment {segment.index}: {_why_not(physical, size, memory, facts, whole)}"
             )
         content = image.data[segment.offset : segment.offset + segment.file_size]
         memory.write(physical, content.data)
@@ -96,8 +96,8 @@ def _loaded(
 
 
 def misplaced(loaded: Loaded, facts: MachineFacts) -> str | None:
-    """What is to be said of an image in the machine's flash that is not linked to start there, as all that belongs
-    there is: it is another board's, which has RAM at these addresses. None if there is nothing to say."""
+    """A warning about an image in the machine's flash that is not linked to begin at its start, as firmware for flash
+    is: it is for another board, which has RAM at these addresses. None if the image is in place."""
     first = min((physical for _, physical, _ in loaded.segments), default=0)
     for base, size in facts.other_memory:
         if base < first < base + size:
@@ -117,7 +117,7 @@ def _load_range(
     where = range(load.address, load.address + load.room)
     if memory.find(load.address, load.room) is None:
         raise MachineError(
-            f"{image.path}: its Multiboot header: {_no_room(load.address, load.room, memory, facts, where)}"
+            f"{image.path}: its Multiboot header: {_why_not(load.address, load.room, memory, facts, where)}"
         )
     memory.write(load.address, image.data[load.offset : load.offset + load.size].data)
     distance = load.address - load.offset
@@ -135,7 +135,7 @@ def _moved(
     has_memory = memory.find(lowest, end - lowest) is not None
     offset = text_offset(image, first)
     if offset is not None:
-        is_right = has_memory and lowest >= facts.ram_base and is_where_it_wants(lowest, offset)
+        is_right = has_memory and lowest >= facts.ram_base and may_start_at(lowest, offset)
         at_random = 0 if seed is None else random_place(end - lowest, memory.regions[0].size, seed)
         return 0, at_random if is_right else facts.ram_base + offset + at_random - lowest
     if has_memory:
@@ -146,8 +146,8 @@ def _moved(
     return bias, bias
 
 
-def _no_room(physical: int, size: int, memory: PhysicalMemory, facts: MachineFacts, whole: range) -> str:
-    """Why [physical, physical + size) of an image that wants to be at `whole` cannot be loaded, and what would help.
+def _why_not(physical: int, size: int, memory: PhysicalMemory, facts: MachineFacts, whole: range) -> str:
+    """Why [physical, physical + size) of an image that is linked for `whole` cannot be loaded, and what would help.
     More memory only extends RAM at its end."""
     ram = next(region for region in memory.regions if region.base == facts.ram_base)
     what = f"{size:#x} bytes at {physical:#x} are not in {facts.name}'s RAM, {ram.base:#x} to {ram.base + ram.size:#x}"

@@ -1,4 +1,4 @@
-"""Files for physical memory, `--load` -> RAM; and whether what a loader puts there besides lies over one of them."""
+"""Files for physical memory, `--load` -> RAM; and whether something else that a loader writes overlaps one of them."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -6,7 +6,7 @@ from typing import Final
 import numpy as np
 
 from kinst.runtime.machine.configuration import FileAt
-from kinst.runtime.machine.loading.linux_image import HEADER_SIZE, room_of
+from kinst.runtime.machine.loading.linux_image import HEADER_SIZE, size_in_ram
 from kinst.runtime.machine.loading.loaded import Loaded
 from kinst.runtime.machine.memory import PhysicalMemory
 from kinst.targets.arch.facts import ArchFacts
@@ -25,16 +25,16 @@ class PlacedFiles:
 
     @property
     def first(self) -> int | None:
-        """Where the first file starts, which firmware starts that asks what to start; None: there is no file."""
+        """The entry of the first file, for firmware that starts what it is given; None: there is no file."""
         return next((file.address if file.entry is None else file.entry for file in self._files), None)
 
     @property
     def starts(self) -> frozenset[int]:
-        """Where files are."""
+        """The first addresses of the files."""
         return frozenset(where.start for where in self._ranges)
 
     def write(self, image: Loaded, memory: PhysicalMemory) -> None:
-        """Write the files beside the image.
+        """Write the files, besides the image.
 
         Raises:
             MachineError: a file is not in RAM, or over the image or another file.
@@ -43,7 +43,7 @@ class PlacedFiles:
             if memory.find(where.start, len(where)) is None:
                 ram = memory.regions[0]
                 raise MachineError(
-                    f"{_told(file, where)} is not in RAM, {ram.base:#x} to {ram.base + ram.size:#x}: see --memory"
+                    f"{_described(file, where)} is not in RAM, {ram.base:#x} to {ram.base + ram.size:#x}: see --memory"
                 )
             for _, physical, size in image.segments:
                 _refuse(file, where, range(physical, physical + size), image.image.path.name)
@@ -52,12 +52,13 @@ class PlacedFiles:
             memory.write(file.address, file.content)
 
     def refuse(self, place: range, what: str) -> None:
-        """Raise MachineError if something else that a loader writes, at these physical addresses, lies over a file."""
+        """Raise MachineError if something else that a loader writes, at these physical addresses, overlaps a file."""
         for file, where in zip(self._files, self._ranges, strict=True):
             _refuse(file, where, place, what)
 
     def changes(self, address: int, memory: PhysicalMemory) -> str | None:
-        """What the guest has changed of the file at an address, and of the room behind it; None if nothing."""
+        """What the guest has changed of the file at an address, and of the space after it that it needs; None if
+        nothing."""
         file, where = next(one for one in zip(self._files, self._ranges, strict=True) if one[1].start == address)
         before = np.zeros(len(where), np.uint8)
         before[: len(file.content)] = np.frombuffer(file.content, np.uint8)
@@ -65,19 +66,19 @@ class PlacedFiles:
         if not len(changed):
             return None
         first, last = (address + int(changed[row]) for row in (0, -1))
-        return f"{_told(file, where)}: before it started, the guest wrote over {first:#x} to {last + 1:#x} of it"
+        return f"{_described(file, where)}: before it started, the guest wrote over {first:#x} to {last + 1:#x} of it"
 
 
 def _range(file: FileAt, arch: ArchFacts) -> range:
-    """What a file takes: a Linux kernel also needs the room behind it that its header asks for."""
-    size = max(len(file.content), room_of(bytes(file.content[:HEADER_SIZE]), arch))
+    """The addresses that a file needs: a Linux kernel has .bss after it, whose size is in its header."""
+    size = max(len(file.content), size_in_ram(bytes(file.content[:HEADER_SIZE]), arch))
     return range(file.address, file.address + size)
 
 
 def _refuse(file: FileAt, where: range, place: range, what: str) -> None:
     if max(where.start, place.start) < min(where.stop, place.stop):
-        raise MachineError(f"{_told(file, where)} overlaps {what}, {place.start:#x} to {place.stop:#x}")
+        raise MachineError(f"{_described(file, where)} overlaps {what}, {place.start:#x} to {place.stop:#x}")
 
 
-def _told(file: FileAt, where: range) -> str:
+def _described(file: FileAt, where: range) -> str:
     return f"--load {file.name[-_MOST_SHOWN:]}@{file.address:#x}: {where.start:#x} to {where.stop:#x}"

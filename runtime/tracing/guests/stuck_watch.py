@@ -13,8 +13,8 @@ import numpy as np
 
 from kinst.rewriter.arch.registry import dissector
 from kinst.runtime.machine.events.progress import Fault
-from kinst.runtime.machine.nobodys import nobodys, nothing_at
 from kinst.runtime.machine.system import System
+from kinst.runtime.machine.unclaimed import nothing_at, unclaimed_around
 from kinst.runtime.tracing.host.ending import CpuPlace, Stuck
 from kinst.runtime.tracing.host.whereabouts import Whereabouts
 from kinst.runtime.tracing.now_and_then import NowAndThen
@@ -113,7 +113,7 @@ class StuckWatch:
         if system.ports.unanswered:
             return self._stuck("spins", place, f"it reads port {system.ports.asked:#x}, where there is no device", None)
         physical = system.space.open_page | system.open_bus.asked & 0xFFF
-        nothing = nobodys(physical, system.facts, system.memory)
+        nothing = unclaimed_around(physical, system.facts, system.memory)
         return self._stuck("spins", place, f"it reads {physical:#x}, where there is no device", nothing)
 
     def _is_jump_to_itself(self, address: int) -> bool:

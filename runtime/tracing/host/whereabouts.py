@@ -9,8 +9,8 @@ from kinst.runtime.clauses.environment import Symbols
 from kinst.runtime.machine.configuration import End
 from kinst.runtime.machine.cpu import VirtualCpu
 from kinst.runtime.machine.loading.loaded import Loaded
-from kinst.runtime.machine.nobodys import nothing_at
 from kinst.runtime.machine.system import System
+from kinst.runtime.machine.unclaimed import nothing_at
 from kinst.runtime.tracing.host.ending import CpuPlace, CpuState, Ending, Outcome, bare_ending
 from kinst.targets.errors import MachineError
 

@@ -12,6 +12,7 @@ from kinst.runtime.patched.block_choice import BlockChoice
 from kinst.runtime.patched.block_sites import BlockSites
 from kinst.runtime.patched.call_blocks import CallBlocks
 from kinst.runtime.patched.deferred import DeferredSites
+from kinst.runtime.patched.join_points import JoinPoints
 from kinst.runtime.patched.mode_check import ModeCheck
 from kinst.runtime.patched.moved_trampolines import moved_trampolines
 from kinst.runtime.patched.own_copies import OwnCopies
@@ -19,7 +20,6 @@ from kinst.runtime.patched.relocated import RelocatedCopies
 from kinst.runtime.patched.second_cpu import SecondCpu
 from kinst.runtime.patched.sites import Patched, SiteHooks, SiteTable
 from kinst.runtime.patched.spare_trampolines import spare_trampolines
-from kinst.runtime.patched.ways_back import WaysBack
 from kinst.runtime.trap.arch.registry import emulator
 from kinst.runtime.unwinding.arch.registry import stack_effects
 from kinst.runtime.unwinding.frame_rules import FrameRules
@@ -66,7 +66,7 @@ class PatchedCode:
 
     def _hooks(self, patched: Patched, program: Callable[[], Program], choice: BlockChoice | None) -> SiteHooks:
         system, loaded = self._system, self._loaded
-        blocks = CallBlocks(SecondCpu(system, loaded), WaysBack(program), system.arch.nops, loaded.image)
+        blocks = CallBlocks(SecondCpu(system, loaded), JoinPoints(program), system.arch.nops, loaded.image)
         return SiteHooks(
             self.pending_returns.waiting,
             blocks.enabling,

@@ -64,7 +64,7 @@ def _branch(of: Operands) -> Emulation:
     condition = of.opcode & 15
     tested = _TESTED[condition >> 1]
     if_set, if_clear = of.size + of.immediate(len(of.body)), of.size
-    if condition & 1:
+    if condition & 1:  # its opposite: exchange the outcomes once, instead of negating at every hit
         if_set, if_clear = if_clear, if_set
 
     def run(frame: TrapFrame) -> None:
@@ -84,10 +84,12 @@ def _loop(of: Operands) -> Emulation:
     """e0 loopne, e1 loope, e2 loop: they decrement the count and change no flags."""
     size, taken = of.size, of.size + of.immediate(1)
     mask = MASK32 if of.address32 else MASK64
+    # The values of ZF under which it loops: 0 for loopne, 1 for loope, either for loop.
     wanted = {0xE0: (0,), 0xE1: (ZF,), 0xE2: (0, ZF)}[of.opcode]
 
     def run(frame: TrapFrame) -> None:
         regs = frame.regs
+        # With an address-size prefix it counts in ECX, and a 32-bit result clears the upper half (SDM 1, 3.4.1.1).
         count = regs[RCX] - 1 & mask
         regs[RCX] = count
         regs[RIP] = (regs[RIP] + (taken if count and regs[RFLAGS] & ZF in wanted else size)) & MASK64
@@ -96,6 +98,7 @@ def _loop(of: Operands) -> Emulation:
 
 
 def _count_zero(of: Operands) -> Emulation:
+    """e3 jrcxz, or jecxz with an address-size prefix."""
     size, taken = of.size, of.size + of.immediate(1)
     mask = MASK32 if of.address32 else MASK64
 
@@ -112,7 +115,7 @@ def _call(of: Operands) -> Emulation:
     def run(frame: TrapFrame) -> None:
         regs = frame.regs
         rip, top = regs[RIP], regs[RSP] - 8 & MASK64
-        frame.store(top, 8, rip + size & MASK64)
+        frame.store(top, 8, rip + size & MASK64)  # may fault: the registers are still as they were
         regs[RSP] = top
         regs[RIP] = rip + step & MASK64
 

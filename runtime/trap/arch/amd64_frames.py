@@ -72,6 +72,7 @@ def _arithmetic(
     """An ALU operation with a number. `carries` gives, for both operands and the result, the bits that were carried or
     borrowed out of each place: CF is that of the highest, AF that of bit 3, and OF says whether the two highest differ
     (SDM volume 1, 3.4.3.1)."""
+    # Immediates have at most 4 bytes and are sign-extended (SDM volume 2, 2.2.1.5); opcode bit 1 makes them one byte.
     size, width, register = of.size, of.width, of.rm
     mask, top = (1 << 8 * width) - 1, 8 * width - 1
     number = of.immediate(1 if of.opcode & 2 else min(width, 4)) & mask
@@ -119,8 +120,8 @@ def _leave(of: Operands) -> Emulation:
 
 
 def _return(of: Operands) -> Emulation:
-    """ret. The number of bytes to release is treated as signed, as in the emulator that runs the rest of the guest;
-    real numbers are too small for this to matter."""
+    """ret. The number of bytes to release is an unsigned word (SDM volume 2, RET), but QEMU's decoder sign-extends it,
+    and the same instruction must not do two things in one guest. Real numbers are too small for this to matter."""
     released = 8 + (of.immediate(2) if of.opcode == _RET_IMMEDIATE else 0)
 
     def run(frame: TrapFrame) -> None:

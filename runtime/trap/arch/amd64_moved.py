@@ -8,7 +8,7 @@ that copied itself) needs other trampolines, which refer to what the moved code 
     instruction, its RIP-relative operand re-encoded | e9 distance: jmp to the next instruction
     instruction, its RIP-relative operand re-encoded | ff 25 00000000: jmp *0(%rip) | address of the next instruction
 
-The second form is for those that are out of reach of the first.
+The second form is for targets that are out of reach of the first.
 
 An operand out of reach of the slot is given by its absolute address instead. That takes one more byte (SIB), and
 reaches the first and the last 2 GiB of the address space, or with an address-size prefix the first 4 GiB.
@@ -76,6 +76,7 @@ def _push(word: int) -> bytes:
 
 def _displaced(instruction: bytes, address: int, slot: int) -> bytes | None:
     """The instruction with an operand that means the same at `slot`."""
+    # The rewriter's decoder knows where ModRM is. It reads ahead, whence the margin.
     padded = np.frombuffer(instruction + bytes(MARGIN), np.uint8)
     encoding = decode(padded, np.zeros(1, np.int64))
     modrm, is_narrow = int(encoding.modrm_at[0]), bool(encoding.prefixes[0] & Prefix.ADDRESS)
@@ -84,6 +85,7 @@ def _displaced(instruction: bytes, address: int, slot: int) -> bytes | None:
     new = _signed(old + address - slot, _WORD32 if is_narrow else _WORD64)
     if _fits(new):
         return head + (new % _WORD32).to_bytes(4, "little") + immediate
+    # disp32 alone is sign-extended: the first and last 2 GiB. With 67 the address is cut to 32 bits: the first 4 GiB.
     target = (address + len(instruction) + old) % _WORD64
     prefix = b"" if _fits(_signed(target, _WORD64)) else _ADDRESS_SIZE
     if (prefix and target >= _WORD32) or len(instruction) + 1 + len(prefix) > LONGEST:

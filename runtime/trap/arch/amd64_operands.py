@@ -72,7 +72,7 @@ def operands(instruction: bytes) -> Operands:
     rex, operand16, address32, segment_base, at = 0, False, False, None, 0
     while instruction[at] in _PREFIXES or instruction[at] & 0xF0 == 0x40:
         byte = instruction[at]
-        rex = byte if byte & 0xF0 == 0x40 else 0  # only the last prefix counts as a REX
+        rex = byte if byte & 0xF0 == 0x40 else 0  # ignored unless it is right before the opcode (SDM 2, 2.2.1)
         operand16, address32 = operand16 or byte == 0x66, address32 or byte == 0x67
         segment_base = _SEGMENT_BASES.get(byte, segment_base)
         at += 1
@@ -109,7 +109,7 @@ def _address_parts(of: Operands) -> tuple[int | None, int | None, int, int]:
     mod, rm = of.body[0] >> 6, of.body[0] & 7
     if mod == 0 and rm == 5:
         return RIP, None, 0, _displacement(of, 1, 4) + of.size
-    if rm != 4:
+    if rm != 4:  # 100 means a SIB byte, with or without REX.B: r12 as a base always needs one (table 2-5)
         return of.rm, None, 0, _displacement(of, 1, (0, 1, 4)[mod])
     sib = of.body[1]
     index: int | None = sib >> 3 & 7 | (of.rex & 2) << 2

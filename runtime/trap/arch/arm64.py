@@ -18,7 +18,7 @@ _MASK32 = (1 << 32) - 1
 _LINK = 30
 _ZERO = 31  # as a register operand; as a base, or as a result of add and sub, it is sp
 
-Make = Callable[[int], Emulation]
+Builder = Callable[[int], Emulation]
 
 
 def _read(regs: MutableSequence[int], number: int) -> int:
@@ -176,7 +176,8 @@ def _load_literal(word: int, *, size: int, signed: bool = False) -> Emulation:
 
 
 def _load_vector_literal(word: int, *, size: int) -> Emulation:
-    """A load of s, d or q, which clears the bits above. Whether the guest may use SIMD is not checked."""
+    """A load of s, d or q, which clears the bits above. CPACR_EL1.FPEN is not checked: where the guest has SIMD
+    disabled, hardware would trap and this loads."""
     number, displacement = _rd(word), IMM19.of(word)
 
     def run(frame: TrapFrame) -> None:
@@ -269,7 +270,7 @@ def _ldp_post(word: int) -> Emulation:
     return Emulation(run, (*_writes(first, second), SP))
 
 
-_MAKERS: dict[Kind, Make] = {
+_BUILDERS: dict[Kind, Builder] = {
     Kind.B: _b,
     Kind.B_COND: _b_cond,
     Kind.BL: _bl,
@@ -310,7 +311,7 @@ class Arm64Emulator:
 
     def emulation(self, kind: int, instruction: bytes) -> Emulation:
         """The effect of `instruction`; see `Emulator.emulation`."""
-        return _MAKERS[Kind(kind)](int.from_bytes(instruction[:4], "little"))
+        return _BUILDERS[Kind(kind)](int.from_bytes(instruction[:4], "little"))
 
 
 EMULATOR = Arm64Emulator()

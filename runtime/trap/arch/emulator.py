@@ -10,7 +10,7 @@ from kinst.targets.arch.facts import ArchFacts
 
 @dataclass(frozen=True, slots=True)
 class Emulation:
-    """The effect of a displaced instruction, made once for a site and run at every hit.
+    """The effect of a displaced instruction, built once for a site and run at every hit.
 
     `run` changes `frame.regs` (the PC always) and memory. `writes` lists the frame indexes it may change besides the
     PC, so that only these are written back. PC-relative results are computed from `frame.regs[pc]` and never from the

@@ -17,7 +17,7 @@ _MASK = (1 << 64) - 1
 _SIGN = 1 << 63
 
 Run = Callable[[TrapFrame], None]
-Make = Callable[[int], Emulation]
+Builder = Callable[[int], Emulation]
 
 
 def _write(regs: MutableSequence[int], number: int, value: int) -> None:
@@ -103,6 +103,7 @@ def _auipc(word: int) -> Emulation:
 
 def _store(rs2: int, displacement: int, size: int) -> Emulation:
     """sd rs2, imm(sp) and c.sdsp."""
+    # The base is sp in both: prologues save registers there, and other stores run in trampolines.
 
     def run(frame: TrapFrame) -> None:
         regs = frame.regs
@@ -112,11 +113,11 @@ def _store(rs2: int, displacement: int, size: int) -> Emulation:
     return Emulation(run, ())
 
 
-def _conditional(compare: Callable[[int, int], bool], bias: int = 0) -> Make:
+def _conditional(compare: Callable[[int, int], bool], bias: int = 0) -> Builder:
     return lambda word: _branch(compare, bias, _rs1(word), _rs2(word), IMM_B.of(word), 4)
 
 
-def _compressed_conditional(compare: Callable[[int, int], bool]) -> Make:
+def _compressed_conditional(compare: Callable[[int, int], bool]) -> Builder:
     """c.beqz and c.bnez compare rs1', one of x8 to x15, with x0."""
     return lambda word: _branch(compare, 0, 8 + (word >> 7 & 7), 0, IMM_CB.of(word), 2)
 
@@ -140,7 +141,7 @@ def _sdsp(word: int) -> Emulation:
     return _store(word >> 2 & 31, (word >> 10 & 7) << 3 | (word >> 7 & 7) << 6, 2)
 
 
-_MAKERS: dict[Kind, Make] = {
+_BUILDERS: dict[Kind, Builder] = {
     Kind.JAL: lambda word: _jump(IMM_J.of(word), _rd(word), 4),
     Kind.JALR: lambda word: _jump_register(_rs1(word), IMM_I.of(word), _rd(word), 4),
     Kind.BEQ: _conditional(operator.eq),
@@ -180,7 +181,7 @@ class Riscv64Emulator:
     def emulation(self, kind: int, instruction: bytes) -> Emulation:
         """The effect of `instruction`; see `Emulator.emulation`."""
         size = 4 if instruction[0] & 3 == 3 else 2
-        return _MAKERS[Kind(kind)](int.from_bytes(instruction[:size], "little"))
+        return _BUILDERS[Kind(kind)](int.from_bytes(instruction[:size], "little"))
 
 
 EMULATOR = Riscv64Emulator()

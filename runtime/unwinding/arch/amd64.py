@@ -1,4 +1,8 @@
-"""amd64: what instructions do to the stack. Opcodes are of the Intel SDM, volume 2."""
+"""amd64: the effects of instructions on the stack. Opcodes are of the Intel SDM, volume 2, appendix A.
+
+In 64-bit mode push and pop have operands of 8 bytes, whatever REX.W says. Where a function here cannot compute what rsp
+or rbp becomes, it makes it unknown: a wrong frame would be worse than none.
+"""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -16,10 +20,12 @@ _REX, _REX_W, _REX_R, _REX_B = 0x40, 8, 4, 1
 class Amd64Stack:
     """The stack of amd64; implements `kinst.runtime.unwinding.unwind.StackEffects`."""
 
-    stack_restore = b"\x5c"  # pop rsp; Linux runs interrupts on a stack of their own (arch/x86/include/asm/irq_stack.h)
+    # pop rsp. Linux calls handlers of interrupts on a stack of their own (arch/x86/include/asm/irq_stack.h):
+    #     mov %rsp, (%tos); mov %tos, %rsp; call handler; pop %rsp
+    stack_restore = b"\x5c"
 
     def step(self, instruction: bytes, frame: FrameState) -> FrameState:
-        """An instruction that is no call."""
+        """The frame after an instruction that is not a call."""
         rex, body = 0, instruction
         while body and body[0] in _PREFIXES:
             body = body[1:]
@@ -34,6 +40,7 @@ class Amd64Stack:
         found = [5] if len(before) >= 5 and before[-5] == 0xE8 else []
         found += [size for size in range(2, min(len(before), 7) + 1) if _is_indirect(before[-size:])]
         for size in found:
+            # A byte before it may be a prefix or belong to another instruction: both sizes are possible.
             if size < len(before) and (before[-size - 1] in _PREFIXES or before[-size - 1] & 0xF0 == _REX):
                 found.append(size + 1)
         return tuple(found)
@@ -78,7 +85,7 @@ def _push(register: int, frame: FrameState) -> FrameState:
 
 def _pop(register: int, frame: FrameState) -> FrameState:
     if register == RSP:
-        return replace(frame, aside=None) if frame.aside == RSP else frame.moved(None)
+        return replace(frame, stored_sp=None) if frame.stored_sp == RSP else frame.moved(None)
     return (frame.loaded_fp(0) if register == RBP else frame).moved(_WORD)
 
 
@@ -94,7 +101,7 @@ def _two_bytes(body: bytes, frame: FrameState) -> FrameState:
 
 
 def _direct(body: bytes, rex: int) -> tuple[int, int] | None:
-    """The registers (reg, rm) of a ModRM byte whose operand is no memory."""
+    """The registers (reg, rm) of a ModRM byte whose operand is a register (mod 11)."""
     if body[1] >> 6 != 3:
         return None
     return body[1] >> 3 & 7 | (8 if rex & _REX_R else 0), body[1] & 7 | (8 if rex & _REX_B else 0)
@@ -105,7 +112,7 @@ def _arithmetic(body: bytes, rex: int, frame: FrameState) -> FrameState:
     registers = _direct(body, rex)
     if registers is None or registers[1] not in (RSP, RBP) or not rex & _REX_W:
         return frame
-    amount = int.from_bytes(body[2:], "little", signed=True)
+    amount = int.from_bytes(body[2:], "little", signed=True)  # imm32 or imm8, which is sign-extended
     if registers[1] == RBP:
         return frame if body[1] >> 3 & 7 == 7 else replace(frame, fp=None)
     match body[1] >> 3 & 7:
@@ -122,8 +129,9 @@ def _arithmetic(body: bytes, rex: int, frame: FrameState) -> FrameState:
 def _move(body: bytes, rex: int, frame: FrameState) -> FrameState:
     """89 (to rm) and 8b (to reg)."""
     registers = _direct(body, rex)
+    # mov %rsp, (%tos): see `stack_restore`.
     if body[0] == 0x89 and body[1] >> 3 & 7 == RSP and not rex & _REX_R and body[1] >> 6 == 0:
-        return replace(frame, aside=body[1] & 7 | (8 if rex & _REX_B else 0))
+        return replace(frame, stored_sp=body[1] & 7 | (8 if rex & _REX_B else 0))
     if registers is None:
         target = body[1] >> 3 & 7 | (8 if rex & _REX_R else 0)
         return _written(target, frame) if body[0] == 0x8B else frame
@@ -133,14 +141,14 @@ def _move(body: bytes, rex: int, frame: FrameState) -> FrameState:
             return frame.with_fp(0)
         case (4, 5):
             return frame.sp_from_fp(0)
-        case (4, source) if source == frame.aside:
-            return replace(frame, aside=RSP)
+        case (4, source) if source == frame.stored_sp:
+            return replace(frame, stored_sp=RSP)
         case _:
             return _written(target, frame)
 
 
 def _address(body: bytes, rex: int, frame: FrameState) -> FrameState:
-    """8d lea: rsp and rbp are set from each other and from themselves."""
+    """8d lea: rsp and rbp, from each other and from themselves. A base of rsp takes a SIB byte, 24 without an index."""
     target, mode = body[1] >> 3 & 7 | (8 if rex & _REX_R else 0), body[1] >> 6
     if target not in (RSP, RBP):
         return frame

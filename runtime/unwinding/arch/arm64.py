@@ -1,4 +1,4 @@
-"""arm64: what instructions do to the stack. Sections are of the Arm ARM (DDI 0487), C4.1.
+"""arm64: the effects of instructions on the stack. Sections are of the Arm ARM (DDI 0487), C4.1.
 
 add, sub (immediate):   sf op S 100010 sh imm12 Rn Rd
 load/store pair:        opc 101 V 0 type L imm7 Rt2 Rn Rt      type: 1 post-index, 2 offset, 3 pre-index
@@ -19,10 +19,10 @@ _POST, _OFFSET, _PRE = 1, 2, 3
 class Arm64Stack:
     """The stack of arm64; implements `kinst.runtime.unwinding.unwind.StackEffects`."""
 
-    stack_restore = b""  # the frame pointer keeps the way back
+    stack_restore = b""  # not needed: code that switches stacks has a frame record, which leads back
 
     def step(self, instruction: bytes, frame: FrameState) -> FrameState:
-        """An instruction that is no call."""
+        """The frame after an instruction that is not a call."""
         word = int.from_bytes(instruction, "little")
         if word & 0xBF000000 == 0x91000000 & 0xBF000000 and word >> 31:
             return _add(word, frame)
@@ -35,7 +35,7 @@ class Arm64Stack:
         return _other(word, frame)
 
     def call_sizes(self, before: bytes) -> tuple[int, ...]:
-        """bl; blr, also with authentication."""
+        """bl; blr; blraa, blrab and those with a zero modifier."""
         word = int.from_bytes(before[-4:], "little")
         is_register = word & 0xFFFFFC1F == 0xD63F0000 or word & 0xFEFFF800 == 0xD63F0800
         return (4,) if len(before) >= 4 and (word >> 26 == 0x25 or is_register) else ()
@@ -61,6 +61,7 @@ def _add(word: int, frame: FrameState) -> FrameState:
 
 
 def _pair(word: int, frame: FrameState) -> FrameState:
+    """ldp and stp by sp. imm7 is scaled by the size of one register."""
     if word >> 5 & 31 != 31:
         return frame
     is_vector, kind, is_load, opcode = word >> 26 & 1, word >> 23 & 3, word >> 22 & 1, word >> 30
@@ -76,6 +77,7 @@ def _pair(word: int, frame: FrameState) -> FrameState:
 
 
 def _single(word: int, frame: FrameState) -> FrameState:
+    """ldr and str by sp. imm12 is scaled and unsigned, imm9 is neither."""
     if word >> 5 & 31 != 31:
         return frame
     is_word, is_load = word & 0xFC000000 == 0xF8000000, word >> 22 & 1
@@ -107,7 +109,7 @@ def _add_register(word: int, frame: FrameState) -> FrameState:
 
 
 def _other(word: int, frame: FrameState) -> FrameState:
-    """movz and movk, by which large frames are made; and any other instruction that changes sp."""
+    """movz and movk, which give the size of large frames, and all other instructions that can write sp."""
     shift = 16 * (word >> 21 & 3)
     if word & 0xFF800000 == 0xD2800000:
         return replace(frame, constant=(word & 31, (word >> 5 & 0xFFFF) << shift))

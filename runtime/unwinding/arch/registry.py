@@ -1,4 +1,4 @@
-"""A machine's facts -> its stack."""
+"""A machine's facts -> the effects of its instructions on the stack."""
 
 from importlib import import_module
 
@@ -7,6 +7,6 @@ from kinst.targets.arch.facts import ArchFacts
 
 
 def stack_effects(facts: ArchFacts) -> StackEffects:
-    """The stack of a machine of `kinst.targets.arch.registry`. Its module is loaded when it is first asked for."""
+    """The effects for a machine of `kinst.targets.arch.registry`. Its module is imported at the first call."""
     found: StackEffects = import_module(f"kinst.runtime.unwinding.arch.{facts.name}").STACK
     return found

@@ -1,4 +1,4 @@
-"""riscv64: what instructions do to the stack. Chapters are of The RISC-V Instruction Set Manual, volume I.
+"""riscv64: the effects of instructions on the stack. Chapters are of The RISC-V Instruction Set Manual, volume I.
 
  31      20 19 15 14  12 11 7 6       0
 |  imm12   | rs1 | funct3 | rd | opcode |    addi 0010011/000, ld 0000011/011
@@ -12,16 +12,16 @@ from kinst.runtime.unwinding.unwind import FrameState
 from kinst.targets.arch.riscv64 import FP, RA, SP
 
 _ADDI, _LUI, _OP, _LOAD, _STORE = 0x13, 0x37, 0x33, 0x03, 0x23
-_T0: Final = 5  # the alternate link register, of millicode
+_T0: Final = 5  # the alternate link register, by which prologues call -msave-restore's routines
 
 
 class Riscv64Stack:
     """The stack of riscv64; implements `kinst.runtime.unwinding.unwind.StackEffects`."""
 
-    stack_restore = b""  # the frame pointer keeps the way back
+    stack_restore = b""  # not needed: code that switches stacks has a frame record, which leads back
 
     def step(self, instruction: bytes, frame: FrameState) -> FrameState:
-        """An instruction that is no call."""
+        """The frame after an instruction that is not a call."""
         word = int.from_bytes(instruction, "little")
         if len(instruction) == 2:
             expanded = _expand(word)
@@ -29,7 +29,8 @@ class Riscv64Stack:
         return _step(word, frame)
 
     def call_sizes(self, before: bytes) -> tuple[int, ...]:
-        """jal and jalr with a link register; c.jalr."""
+        """jal and jalr that write x1 or x5, which 2.5.1 takes for calls in its hints; c.jalr, which always writes
+        x1."""
         word, half = int.from_bytes(before[-4:], "little"), int.from_bytes(before[-2:], "little")
         if half & 0xF07F == 0x9002 and half >> 7 & 31:  # c.jalr
             return (2,)
@@ -77,7 +78,7 @@ def _add(rd: int, rs1: int, immediate: int, frame: FrameState) -> FrameState:
 
 
 def _constant(rd: int, rs1: int, immediate: int, frame: FrameState) -> FrameState:
-    """li, whole or the second half of it."""
+    """li: addi or addiw from x0, or with the low part after lui."""
     if rs1 == 0 and rd not in (SP, FP):
         return replace(frame, constant=(rd, immediate))
     if frame.constant is not None and rd == rs1 == frame.constant[0]:
@@ -102,7 +103,7 @@ def _overwritten(rd: int, frame: FrameState) -> FrameState:
 
 
 def _expand(half: int) -> int | None:
-    """The 4-byte form of the compressed instructions that may matter ("C" 27.8); None for all others.
+    """The 4-byte encoding of the compressed instructions that may matter ("C" 27.8); None for all others.
 
     quadrant 0: 000 c.addi4spn   1: 000 c.addi, 010 c.li, 011 c.addi16sp, c.lui   2: 011 c.ldsp, 100 c.mv, c.add,
     111 c.sdsp

@@ -222,30 +222,31 @@ def test_what_does_not_fire_at_each_hit_is_left_to_the_trap_path(table: Table, c
     add(counted, site(leaving), 0x1000)
     assert (table.rows, counted.user(SLOT)) == ({}, None)
 
-    add(counted, replace(site(leaving), emulation=NOTHING, aside=lambda _address: SLOT), 0x1000)
+    add(counted, replace(site(leaving), emulation=NOTHING, out_of_line=lambda _address: SLOT), 0x1000)
     assert (table.rows, counted.user(SLOT)) == ({0x1000: (0, hit, False)}, None)
 
 
 def test_a_jump_to_address_0_is_computed_since_0_says_so(table: Table, counted: CountedSites) -> None:
-    add(counted, replace(site(LOOKING), emulation=NOTHING, aside=lambda _address: 0), 0x1000)
+    add(counted, replace(site(LOOKING), emulation=NOTHING, out_of_line=lambda _address: 0), 0x1000)
 
     assert table.rows == {0x1000: (0, hit, False)}
 
 
-def test_what_is_emulated_goes_aside_or_is_dispatched(table: Table, counted: CountedSites) -> None:
+def test_what_is_emulated_goes_out_of_line_or_is_dispatched(table: Table, counted: CountedSites) -> None:
     emulated = replace(site(Counting().enabling()), emulation=NOTHING)
     add(counted, emulated, 0x1000)
     assert table.rows == {0x1000: (0, hit, False)}
-    add(counted, replace(emulated, enablings=(LOOKING,), delivery=DISPATCHED, aside=lambda _address: SLOT), 0x1000)
+    dispatched = replace(emulated, enablings=(LOOKING,), delivery=DISPATCHED, out_of_line=lambda _address: SLOT)
+    add(counted, dispatched, 0x1000)
     assert table.rows == {0x1000: (SLOT, fire, True), SLOT + END: (0x1004, 0, False)}
     table.rows.clear()
 
-    add(counted, replace(emulated, aside=lambda address: address + 4), 0x1000)
+    add(counted, replace(emulated, out_of_line=lambda address: address + 4), 0x1000)
     assert table.rows == {0x1000: (0x1004, 1, False)}
-    add(counted, replace(emulated, aside=lambda address: address - 0x40), 0x1000)  # a jump
+    add(counted, replace(emulated, out_of_line=lambda address: address - 0x40), 0x1000)  # a jump
     assert table.rows == {0x1000: (0xFC0, 2, False)}
 
-    add(counted, replace(emulated, aside=lambda _address: SLOT), 0x1000)
+    add(counted, replace(emulated, out_of_line=lambda _address: SLOT), 0x1000)
     assert table.rows == {0x1000: (SLOT, 3, True), SLOT + END: (0x1004, 0, False)}
 
 
@@ -264,7 +265,7 @@ def test_a_trampoline_of_two_addresses_is_left_to_those_who_know_which(table: Ta
 
 
 def test_what_python_emulates_leaves_its_trampoline_to_the_last_one(table: Table, counted: CountedSites) -> None:
-    emulated = replace(site(Counting().enabling()), emulation=NOTHING, aside=lambda _address: SLOT)
+    emulated = replace(site(Counting().enabling()), emulation=NOTHING, out_of_line=lambda _address: SLOT)
     add(counted, emulated, 0x1000)
     add(counted, emulated, 0x5000)
 
@@ -274,7 +275,7 @@ def test_what_python_emulates_leaves_its_trampoline_to_the_last_one(table: Table
 
 def test_a_call_in_a_trampoline_that_jumps_back_serves_the_last_address(table: Table) -> None:
     counted = CountedSites(table, AMD64, lambda: SLOTS)
-    call = replace(site(Counting().enabling()), emulation=NOTHING, aside=lambda _address: SLOT)
+    call = replace(site(Counting().enabling()), emulation=NOTHING, out_of_line=lambda _address: SLOT)
     add(counted, call, 0x1000)
     assert table.rows == {0x1000: (SLOT, 1, True)}
     add(counted, call, 0x5000)

@@ -122,7 +122,9 @@ def test_what_the_guest_wrote_at_a_site_counts(manifest: Manifest) -> None:
     copied = next(row for row in rows_of(manifest, ProbeKind.KINST) if sites["verdict"][row] != Verdict.EMULATE)
     written = sites[copied].copy()
     written["verdict"], written["kind"] = Verdict.EMULATE, 255
-    assert found.of(copied, written) == Delivery(Way.DISPATCH, "what is displaced there depends on its own address")
+    assert found.of(copied, written) == Delivery(
+        Way.DISPATCH, "the displaced instruction there depends on its own address"
+    )
 
 
 def test_as_many_sites_are_told_of_as_there_are(manifest: Manifest) -> None:

@@ -188,6 +188,6 @@ def test_what_is_not_known_faults_when_it_is_asked_for(arch: str, text: str) -> 
     with pytest.raises(Fault) as caught:
         argument(firing, 1)
     if caught.value.kind is FaultKind.ILLOP:
-        assert caught.value.text == f"operand {text!r} of a static probe: not a form that {arch} has"
+        assert caught.value.text == f"operand {text!r} of a static probe: not an operand syntax of {arch}"
     else:
         pytest.fail(f"{caught.value}")

@@ -122,7 +122,7 @@ def test_registers_that_the_machine_keeps_are_set_back(tmp_path: Path) -> None:
     with open_image(path) as image:
         found = [outcome(image, call) for call in (control, ("value", (4,)), control)]
     assert found[0] == found[2] == witness(path, control)
-    assert "a watchpoint: a function that is called by itself has none" in str(found[0])
+    assert "a watchpoint: a function that is called without booting has none" in str(found[0])
 
 
 @pytest.mark.parametrize("arch", NAMES)

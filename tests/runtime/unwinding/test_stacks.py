@@ -96,7 +96,9 @@ def test_the_code_says_what_call_frame_information_says(name: str) -> None:
         start = int(program.functions.address[row])
         for address, frame in unwinder._frames_of(start).items():
             described = unwinder._call_frames.row_at(address)
-            rule = unwinder._told(described) if described is not None and unwinder._is_told(described) else None
+            rule = (
+                unwinder._rule_of_row(described) if described is not None and unwinder._gives_frame(described) else None
+            )
             if rule is None or frame.is_guess:
                 continue
             same = {arch.stack_pointer: frame.sp, arch.frame_pointer: frame.fp}.get(rule.base) == rule.offset

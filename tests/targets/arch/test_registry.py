@@ -20,7 +20,7 @@ from kinst.runtime.machine.system import System
 from kinst.runtime.paging.registry import new_walker
 from kinst.runtime.paging.walker import Walker
 from kinst.runtime.trap.arch.emulator import Emulator
-from kinst.runtime.trap.arch.registry import aside_trampoline, emulator, moved_trampoline
+from kinst.runtime.trap.arch.registry import emulator, moved_trampoline, out_of_line_trampoline
 from kinst.runtime.unwinding.arch.registry import stack_effects
 from kinst.runtime.unwinding.unwind import StackEffects
 from kinst.targets.arch.code_shape import CodeShape
@@ -79,7 +79,7 @@ def test_every_behaviour_of_a_machine_is_found(facts: ArchFacts) -> None:
     assert dissector(facts).facts is facts
     assert emulator(facts).facts is facts
     assert (moved_trampoline(facts) is None) == (facts.return_breakpoint is not None)
-    assert (aside_trampoline(facts) is None) == (not facts.aside)
+    assert (out_of_line_trampoline(facts) is None) == (not facts.aside)
     assert lacking(dissector(facts), Dissector) == []
     assert lacking(effector(facts), Effector) == []
     assert lacking(maker(facts), Maker) == []

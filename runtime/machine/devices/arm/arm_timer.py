@@ -97,7 +97,7 @@ class GenericTimer:
                 return state.control | (ISTATUS if self._is_reached(cpu.number, timer) else 0)
 
     def write(self, cpu: "Cpu", register: SystemRegister, value: int) -> bool:
-        """MSR. False if EL0 may not write the register, or if nobody may."""
+        """MSR. False if EL0 may not write the register, or if it is read-only."""
         if register in _EL0_COUNTER or not self._is_allowed(cpu, register):
             return False
         if register == VIRTUAL_OFFSET:
@@ -109,6 +109,7 @@ class GenericTimer:
                 case _Field.CVAL:
                     state.compare = value
                 case _Field.TVAL:
+                    # TVAL is a signed offset from the counter (CompareValue = counter + SignExtend(TVAL)).
                     signed = (value & 0xFFFFFFFF) - (value << 1 & 1 << 32)
                     state.compare = self._counter_of(cpu.number, timer) + signed & _WORD
                 case _Field.CTL:

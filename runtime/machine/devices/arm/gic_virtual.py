@@ -1,6 +1,6 @@
 """GICv2's virtual interface (IHI 0048B, chapter 5). Without stage 2, the machine's hypervisor runs no guests.
 
-What the hypervisor writes is kept for each CPU. Nothing is ever signalled, and the guests' window has no interrupts.
+What the hypervisor writes is stored for each CPU. Nothing is ever signalled, and the guests' window has no interrupts.
 """
 
 from collections.abc import Callable, Sequence

@@ -20,7 +20,7 @@ IDLE: Final = 0x100  # the running priority when nothing is active: lower than a
 ENABLE_GROUP0, ENABLE_GROUP1, ACKNOWLEDGE_BOTH, FIQ_ENABLE, COMMON_POINT = 1, 2, 4, 8, 16
 EOI_MODE: Final = 1 << 9  # GICC_EOIR only drops the priority; GICC_DIR deactivates
 
-CurrentCpu = Callable[[], int]  # the CPU whose access is being carried out
+CurrentCpu = Callable[[], int]  # the CPU that makes the present access
 
 
 @dataclass(slots=True)
@@ -62,7 +62,7 @@ class Bank:
 
 @dataclass(slots=True)
 class Interface:
-    """A CPU's interface: its registers, and the stack of the interrupts that it is working on."""
+    """A CPU's interface: its registers, and the stack of its active interrupts."""
 
     irq: Line
     fiq: Line
@@ -120,6 +120,7 @@ class Gic:
             while candidates:
                 index = (candidates & -candidates).bit_length() - 1
                 candidates &= candidates - 1
+                # With one CPU GICD_ITARGETSR is RAZ/WI, and all interrupts go to it (4.3.12).
                 is_ours = bank.first == 0 or bank.targets[index] >> cpu & 1 or len(self.private) == 1
                 if is_ours and bank.priority[index] < priority:
                     best, priority = bank.first + index, bank.priority[index]
@@ -168,6 +169,7 @@ class Gic:
         bank = self.bank(interrupt)
         bit = 1 << interrupt - bank.first
         source = 0
+        # An SGI is pending once for each CPU that sent it; GICC_IAR says which in bits 12:10 (4.4.4).
         if interrupt < SOFTWARE:
             source = (bank.sources[interrupt] & -bank.sources[interrupt]).bit_length() - 1
             bank.sources[interrupt] &= ~(1 << max(source, 0))
@@ -217,7 +219,7 @@ class Distributor:
     size: int = 0x1000
 
     def read(self, offset: int, size: int) -> int:
-        """A register. It is put together from bytes, since each may be read in any width."""
+        """A register, composed of bytes, since most may be accessed in any width."""
         return sum(self._byte(offset + index) << 8 * index for index in range(size))
 
     def _byte(self, offset: int) -> int:

@@ -62,7 +62,7 @@ class Pl011:
                 self._receiver.sent()
             case 0x2C:
                 self._line_control = value & 0xFF
-                self._receiver.reset(_FIFO_SIZE if value & LCR_FEN else 1)
+                self._receiver.reset(_FIFO_SIZE if value & LCR_FEN else 1)  # a holding register of one byte
             case 0x30:
                 self._control = value & 0xFFFF
             case 0x38:

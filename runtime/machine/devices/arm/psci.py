@@ -9,14 +9,14 @@ from kinst.runtime.machine.exception_model import Outcome
 from kinst.runtime.machine.machine import Cpu, Machine
 
 VERSION: Final = 0x0001_0001
-_CALL_64: Final = 0x4000_0000  # the 64-bit form of a function number
+_CALL_64: Final = 0x4000_0000  # set in the number of a call with 64-bit arguments (SMC64)
 _WORD: Final = (1 << 64) - 1
 
 StartCpu = Callable[[Cpu, int, int], None]  # prepare a CPU's registers: entry address, context in x0
 
 
 class Function(IntEnum):
-    """Function numbers in their 32-bit form (DEN 0022 5.1)."""
+    """Function numbers of calls with 32-bit arguments (DEN 0022 5.1)."""
 
     VERSION = 0x8400_0000
     CPU_SUSPEND = 0x8400_0001
@@ -47,7 +47,7 @@ class Psci:
         self._on = {0}
 
     def call(self, cpu: Cpu) -> Outcome:
-        """Carry out the call in x0 to x3, and put the answer into x0."""
+        """Answer the call in x0 to x3, in x0."""
         registers = cpu.registers
         number, *arguments = (registers.get(f"x{index}") for index in range(4))
         number &= 0xFFFF_FFFF

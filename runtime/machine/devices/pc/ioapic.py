@@ -1,6 +1,6 @@
 """A PC's I/O APIC: interrupt lines and registers at 0xfec00000 -> messages to the local APICs of CPUs.
 
-Intel's data sheet 290566 (82093AA), with the EOI register of later chip sets, which version 0x20 tells. A register is
+Intel's data sheet 290566 (82093AA), with the EOI register of later chip sets, which version 0x20 has. A register is
 selected by its number and read or written through a window.
 """
 
@@ -23,19 +23,19 @@ _VERSIONS: Final = 0x20 | PINS - 1 << 16
 #   destination    0    masked level remote  low  pending logical mode    vector
 _MASKED, _LEVEL, _REMOTE, _LOGICAL = 1 << 16, 1 << 15, 1 << 14, 1 << 11
 _LOW, _HIGH = 0x1_AFFF, 0xFF00_0000  # what can be written: not "remote" and "pending"
-_MODES: Final = frozenset({Mode.FIXED, Mode.LOWEST, Mode.NMI, Mode.INIT})  # there is no SMI, and no PIC behind it
+_MODES: Final = frozenset({Mode.FIXED, Mode.LOWEST, Mode.NMI, Mode.INIT})  # no SMI, and no PIC is connected (ExtINT)
 
 
 @dataclass(slots=True)
 class _Pin:
-    """An input, whose line tells whether it is asserted, not which level that is, and what is to be done about it."""
+    """An input and its entry. The line is its logical state: the polarity in the entry has no effect."""
 
     entry: int = _MASKED
     is_asserted: bool = False
 
     @property
-    def wants(self) -> bool:
-        """Whether its level requests an interrupt that no CPU has been told of."""
+    def requests(self) -> bool:
+        """Whether its level requests an interrupt that no CPU has accepted yet."""
         return self.is_asserted and self.entry & (_LEVEL | _REMOTE) == _LEVEL
 
     def message(self) -> Message:
@@ -58,20 +58,20 @@ class IoApic:
         """The input of a pin. Edges of a pin that is masked are lost."""
         pin = self._pins[number]
 
-        def drive(level: bool) -> None:  # noqa: FBT001 - the form of every line
+        def drive(level: bool) -> None:  # noqa: FBT001 - an interrupt line is its level
             rises = level and not pin.is_asserted
             pin.is_asserted = level
-            if pin.wants if pin.entry & _LEVEL else rises:
+            if pin.requests if pin.entry & _LEVEL else rises:
                 self._deliver(pin)
 
         return drive
 
     def end_of_interrupt(self, vector: int) -> None:
-        """A CPU is done with a vector: lines that are still asserted request again."""
+        """A CPU has ended a vector: lines that are still asserted request again."""
         for pin in self._pins:
             if pin.entry & _REMOTE and pin.entry & 0xFF == vector:
                 pin.entry &= ~_REMOTE
-                if pin.wants:
+                if pin.requests:
                     self._deliver(pin)
 
     def read(self, offset: int, size: int) -> int:
@@ -107,10 +107,10 @@ class IoApic:
         if self._selected & 1:
             pin.entry = pin.entry & 0xFFFF_FFFF | (value & _HIGH) << 32
             return
-        # An edge needs no end: kernels switch to it and back where the version tells of no EOI register.
+        # An edge has no remote IRR: kernels switch to it and back to end an interrupt where there is no EOI register.
         kept = pin.entry & _REMOTE if value & _LEVEL else 0
         pin.entry = pin.entry >> 32 << 32 | value & _LOW | kept
-        if pin.wants:
+        if pin.requests:
             self._deliver(pin)
 
     def _selected_pin(self) -> _Pin | None:

@@ -71,7 +71,7 @@ class Message:
     vector: int
     destination: int
     is_logical: bool
-    is_level: bool = False  # of a line that stays asserted: its end is told
+    is_level: bool = False  # from a level-triggered line: the I/O APIC is notified of its end
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +138,7 @@ class _Apic:
         self.wiring.external(self.lint0 and self.takes_external)
 
     def request(self, vector: int, *, is_level: bool = False) -> bool:
-        """Take a vector; False if it is lost."""
+        """Accept a vector; False if it is lost. Vectors below 16 are illegal (SDM 11.5.2)."""
         if not self.enabled or vector < 16:
             return False
         bit = 1 << vector
@@ -149,7 +149,7 @@ class _Apic:
 
     def acknowledge(self) -> int:
         vector = self.pending()
-        if vector is None:
+        if vector is None:  # a spurious interrupt: TPR was raised after INTR (SDM 11.9)
             return self.get(Register.SVR) & 0xFF
         self.requested &= ~(1 << vector)
         self.in_service |= 1 << vector
@@ -200,7 +200,7 @@ class _Apic:
         if due is None or due > now:
             return
         entry = self.get(Register.LVT_TIMER)
-        if entry & _PERIODIC:
+        if entry & _PERIODIC:  # periods that were missed are one interrupt: IRR has one bit for the vector
             period = self.get(Register.INITIAL_COUNT) * self.tick()
             self.timer_start += (now - self.timer_start) // period * period
         else:
@@ -223,7 +223,7 @@ class LocalApics:
         ended: Callable[[int], None],
     ) -> None:
         """`current` gives the number of the CPU that accesses its APIC; `ended` is called with the vector of each
-        interrupt by level that a CPU is done with."""
+        level-triggered interrupt that a CPU has ended."""
         self._clock = clock
         self._apics = [_Apic(number, wiring) for number, wiring in enumerate(wirings)]
         self._current = current
@@ -233,7 +233,7 @@ class LocalApics:
         """Pin LINT0 of a CPU's APIC, which the PIC drives."""
         apic = self._apics[number]
 
-        def drive(level: bool) -> None:  # noqa: FBT001 - the form of every line
+        def drive(level: bool) -> None:  # noqa: FBT001 - an interrupt line is its level
             apic.lint0 = level
             apic.update()
 
@@ -322,7 +322,7 @@ class LocalApics:
         )
 
     def _send(self, sender: _Apic, command: int) -> None:
-        """Carry out what was written to ICR."""
+        """Send the message of a command that was written to ICR."""
         mode, shorthand = command >> 8 & 7, command >> 18 & 3
         if mode == Mode.INIT and command >> 15 & 1 and not command >> 14 & 1:
             return  # the de-assert that old start-up sequences send has no effect today

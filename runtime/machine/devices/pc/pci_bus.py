@@ -20,7 +20,7 @@ _ADDRESS_BITS: Final = 0x80FF_FFFC
 
 
 class PciFunction(Protocol):
-    """What is behind a device number."""
+    """The function of a device number."""
 
     def read(self, offset: int) -> int:
         """A byte of its configuration space."""
@@ -32,7 +32,7 @@ class PciFunction(Protocol):
 
     @property
     def memory(self) -> range:
-        """The addresses that it answers at the moment."""
+        """The addresses that it decodes at the moment."""
         ...
 
     def load(self, offset: int, size: int) -> int:
@@ -56,7 +56,7 @@ class Header:
         return self._bytes[offset]
 
     def write(self, offset: int, value: int) -> None:
-        """Change the bits of a byte that can be changed."""
+        """Change the writable bits of a byte."""
         mask = self._masks[offset]
         self._bytes[offset] = self._bytes[offset] & ~mask | value & mask
 
@@ -91,13 +91,13 @@ class HostBridge:
 
 @dataclass(slots=True)
 class ConfigurationAddress:
-    """The port that selects a register. Only accesses to all of it are accesses to it."""
+    """The port that selects a register. Only accesses of its full width reach it (3.2.2.3.2)."""
 
     size: int = field(default=4, init=False)
     value: int = field(default=0, init=False)
 
     def read(self, offset: int, size: int) -> int:
-        """What was written."""
+        """The selected register."""
         return self.value
 
     def write(self, offset: int, size: int, value: int) -> None:
@@ -107,7 +107,7 @@ class ConfigurationAddress:
 
 @dataclass(slots=True)
 class ConfigurationData:
-    """The selected register, a byte a port. Where there is no function, all bits are ones."""
+    """The selected register, one byte for each port. Where there is no function, all bits are ones."""
 
     address: ConfigurationAddress
     functions: Sequence[PciFunction]

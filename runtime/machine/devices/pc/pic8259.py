@@ -43,7 +43,7 @@ class _Chip:
         self.levels = self.levels | bit if level else self.levels & ~bit
         if rising and self.edge_triggered & bit:
             self.irr |= bit
-        elif not level:
+        elif not level:  # before INTA: that then finds no request, and gives the spurious 7
             self.irr &= ~bit
 
     def requests(self) -> int:
@@ -196,7 +196,7 @@ class Pic8259:
         """The input of IRQ 0 to 15."""
         chip = self._slave if number & 8 else self._master
 
-        def set_level(level: bool) -> None:  # noqa: FBT001 - the form of every line
+        def set_level(level: bool) -> None:  # noqa: FBT001 - an interrupt line is its level
             chip.set_line(number & 7, level=level)
             self.update()
 

@@ -128,6 +128,7 @@ class Pit8254:
             channel.pending_low = None
         if channel.bcd:
             count = _from_bcd(count)
+        # A count of 0 is 2^16, or 10^4 in BCD.
         channel.reload = count or (10000 if channel.bcd else 0x10000)
         self._restart(channel)
 

@@ -87,7 +87,7 @@ class ResetControl:
 
 @dataclass(slots=True)
 class PostCode:
-    """Port 0x80: a byte that an engineer may watch. Kernels write it to wait a microsecond."""
+    """Port 0x80: a byte for the display of a debug card. Kernels write to it to wait a microsecond."""
 
     size: int = field(default=1, init=False)
     value: int = field(default=0, init=False)

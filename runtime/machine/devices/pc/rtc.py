@@ -52,7 +52,7 @@ class Rtc:
         elif self._index == _C:
             self._raise_due()
             value = self._memory[_C]
-            self._memory[_C] = 0
+            self._memory[_C] = 0  # a read clears all flags, and only that lowers the line
             self._line(_LOWERED)
         return value
 

@@ -22,18 +22,18 @@ class MachineTime:
     def __init__(self, clock: Clock, timebase: int) -> None:
         """`timebase` is in Hz."""
         self._clock, self._timebase = clock, timebase
-        self._offset = 0  # what the guest's writes added
+        self._offset = 0  # the sum of changes by the guest's writes
 
     def ticks(self) -> int:
-        """Its value."""
+        """The value of mtime."""
         return self._clock.now() * self._timebase // _SECOND + self._offset & _NEVER
 
     def set(self, value: int) -> None:
-        """The guest writes it."""
+        """Write mtime."""
         self._offset += value - self.ticks()
 
     def reaches(self, value: int) -> int:
-        """When it does, in ns of the clock."""
+        """When mtime reaches a value, in ns of the clock."""
         return -(-(value - self._offset) * _SECOND // self._timebase)
 
 

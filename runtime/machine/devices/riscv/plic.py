@@ -24,7 +24,7 @@ class Plic:
     size = 0x600000
 
     def __init__(self, sources: int, contexts: Sequence[Line]) -> None:
-        """`sources` is the number of sources with source 0, which does not exist. `contexts` are the lines to the
+        """`sources` is the number of sources, including source 0, which does not exist. `contexts` are the lines to the
         harts."""
         self._contexts = contexts
         self._priority = [0] * sources
@@ -40,7 +40,7 @@ class Plic:
 
         def drive(level: bool) -> None:  # noqa: FBT001 - an interrupt line is its level
             self._level = self._level | bit if level else self._level & ~bit
-            if level and not self._in_service() & bit:
+            if level and not self._in_service() & bit:  # the gateway forwards nothing more before completion
                 self._pending |= bit
             elif not level:
                 self._pending &= ~bit
@@ -86,10 +86,10 @@ class Plic:
             self._threshold[context] = value & _PRIORITIES
         elif register == 4:
             self._claimed[context] &= ~(1 << value)
-            self._pending |= self._level & 1 << value
+            self._pending |= self._level & 1 << value  # the gateway forwards a level again after completion
 
     def _claim(self, context: int) -> int:
-        source = self._best(context, 0)
+        source = self._best(context, 0)  # a claim ignores the threshold
         if source:
             self._pending &= ~(1 << source)
             self._claimed[context] |= 1 << source

@@ -69,7 +69,7 @@ class Sbi:
         self._on = {0}
 
     def call(self, cpu: Cpu) -> Outcome:
-        """Carry out a call. The hart continues after the ecall."""
+        """Answer a call. The hart continues after the ecall."""
         registers = cpu.registers
         registers.set("pc", registers.get("pc") + 4)
         extension, function = registers.get("a7"), registers.get("a6")

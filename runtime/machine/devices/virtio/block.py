@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import IntEnum
 from typing import Final
 
-from kinst.runtime.machine.devices.virtio.device import Prompt, Work
+from kinst.runtime.machine.devices.virtio.device import Immediate, Work
 from kinst.runtime.machine.devices.virtio.split_queue import BrokenQueueError, Chain, pieces
 from kinst.runtime.machine.disk import SECTOR, Disk
 
@@ -33,11 +33,11 @@ class Kind(IntEnum):
     GET_ID = 8
 
 
-class VirtioBlock(Prompt):
+class VirtioBlock(Immediate):
     """The model of a disk."""
 
     identity = 2
-    class_code = 0x0100  # storage, SCSI: what QEMU's says
+    class_code = 0x0100  # storage, SCSI: as in QEMU
     queues = (_QUEUE,)
 
     def __init__(self, disk: Disk) -> None:
@@ -47,21 +47,21 @@ class VirtioBlock(Prompt):
         self.configuration = struct.pack("<QIIII", disk.size // SECTOR, 0, _QUEUE - 2, 0, SECTOR)
 
     def serve(self, chain: Chain) -> Work:
-        """Carry out a request. Raises BrokenQueueError if it has no room for header or status."""
+        """Serve a request. Raises BrokenQueueError if it is too short for header or status."""
         header, sent = divided(chain.readable, _HEADER.size)
-        room = sum(map(len, chain.writable)) - 1
-        if sum(map(len, header)) != _HEADER.size or room < 0:
+        size = sum(map(len, chain.writable)) - 1
+        if sum(map(len, header)) != _HEADER.size or size < 0:
             raise BrokenQueueError(f"a request of {chain.size} bytes")
-        asked, status = divided(chain.writable, room)
+        asked, status = divided(chain.writable, size)
         kind, _, sector = _HEADER.unpack(b"".join(header))
         try:
-            status[0][0] = yield from self._carry_out(kind, sector * SECTOR, sent, asked)
+            status[0][0] = yield from self._perform(kind, sector * SECTOR, sent, asked)
         except OSError:  # of the host's file
             status[0][0] = ERROR
-        return room + 1
+        return size + 1
 
-    def _carry_out(self, kind: int, offset: int, sent: list[memoryview], asked: list[memoryview]) -> Work:
-        """The status of a request, once it is done. Raises OSError."""
+    def _perform(self, kind: int, offset: int, sent: list[memoryview], asked: list[memoryview]) -> Work:
+        """The status of a request, after it was done. Raises OSError."""
         match kind:
             case Kind.IN if self._is_inside(offset, asked):
                 yield from _moved(self._disk.read, offset, asked)

@@ -1,7 +1,7 @@
 """A console as a virtio device (virtio 1.2, 5.3): one port, two queues of plain bytes.
 
-What the guest prints goes where the serial line's output goes. What is typed comes here in place of there once the
-guest has printed through it: drivers offer buffers for what is typed long before anybody reads from them.
+Output goes to the same place as that of the serial line. Input comes here instead of there once the guest has printed
+through it: drivers offer buffers for input long before a program reads from them.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from kinst.runtime.machine.serial_line import SerialLine
 RECEIVE, TRANSMIT = 0, 1  # queues
 _QUEUE: Final = 128
 _AT_ONCE: Final = 256  # bytes that are taken from the line
-_PIECE: Final = 4096  # bytes that are printed at once: much is done with each of them
+_PIECE: Final = 4096  # bytes that are printed at once: each costs the consumers of the console some time
 
 
 class VirtioConsole:
@@ -38,11 +38,11 @@ class VirtioConsole:
         self._line.connect(partial(self._receive, notify))
 
     def can_serve(self, queue: int) -> bool:
-        """See `Model`: room for what is typed waits until something is."""
+        """See `Model`: buffers for input wait until there is some."""
         return queue != RECEIVE or bool(self._held)
 
     def serve(self, chain: Chain) -> Work:
-        """Print what is in a chain, and fill its room with what was typed."""
+        """Print what a chain holds, and fill its writable buffers with input."""
         for piece in pieces(chain.readable, _PIECE):
             self._output(b"".join(piece))
             self._line.claim(self)

@@ -1,9 +1,9 @@
-"""A virtio device as every transport shows it: the driver's progress, its queues, and when it works through them.
+"""A virtio device for every transport: the driver's status, its queues, and when they are served.
 
-The registers of `virtio_mmio` and `virtio_pci` change and show what is here. What a chain of buffers means is known to
-a `Model`. Work is done between two turns of a CPU, some time after the driver notified, which is the same in every
-run under the instruction clock. A request may name the same memory again and again, and so be of any size: it is done
-piece by piece, with turns of the CPUs between them, at which the run's limits and Ctrl-C are looked at.
+The registers of `virtio_mmio` and `virtio_pci` read and write the state here. What a chain of buffers means is known
+to a `Model`. Queues are served between two turns of a CPU, a fixed time after the driver's notification, so that it is
+the same in every run under the instruction clock. A request may name the same memory many times, and so be of any
+size: it is served in pieces, with turns of the CPUs in between, at which limits of the run and Ctrl-C take effect.
 """
 
 from collections.abc import Callable, Generator
@@ -21,13 +21,13 @@ INDIRECT, VERSION_1 = 1 << 28, 1 << 32  # features
 _WORD: Final = 0xFFFF_FFFF
 _LATENCY: Final = 10_000  # ns from a notification to the answer, and between two parts of a long one
 
-# A request that is carried out: it yields the bytes of each piece that it has moved, and returns how many were written
+# A request that is being served: it yields the bytes of each piece that it has moved, and returns how many were written
 # to the chain.
 Work = Generator[int, None, int]
 
 
 class Model(Protocol):
-    """What a kind of device is and does."""
+    """What differs between kinds of devices."""
 
     @property
     def identity(self) -> int:
@@ -36,7 +36,7 @@ class Model(Protocol):
 
     @property
     def class_code(self) -> int:
-        """What it is as a PCI device: base class and subclass."""
+        """Its class as a PCI device: base class and subclass."""
         ...
 
     @property
@@ -56,24 +56,24 @@ class Model(Protocol):
 
     @property
     def at_once(self) -> int:
-        """The bytes that it moves before the CPUs get their turn; no piece has more."""
+        """The most bytes that it moves before the CPUs get their turn; no piece has more."""
         ...
 
     def attach(self, notify: Callable[[int], None]) -> None:
-        """Called once: `notify` makes the device look into a queue, as its driver can."""
+        """Called once: `notify` makes the device serve a queue, as a driver's notification does."""
         ...
 
     def can_serve(self, queue: int) -> bool:
-        """Whether it can carry out now what is in a queue."""
+        """Whether it can serve a queue now."""
         ...
 
     def serve(self, chain: Chain) -> Work:
-        """Carry out what a chain asks for. Raises BrokenQueueError."""
+        """Serve a chain. Raises BrokenQueueError."""
         ...
 
 
-class Prompt:
-    """What models have in common that carry out everything as soon as they see it."""
+class Immediate:
+    """What models have in common that can serve everything at once."""
 
     at_once = 4 << 20
 
@@ -95,9 +95,11 @@ class VirtioDevice:
         self.features = model.features | INDIRECT | VERSION_1
         self.queues = tuple(SplitQueue(machine.memory, size) for size in model.queues)
         self.status = self.interrupts = self._accepted = 0
-        self.offered_half = self.accepted_half = self.queue_number = 0  # what the registers show: the driver's choice
+        self.offered_half = self.accepted_half = self.queue_number = (
+            0  # which part the registers show, as the driver has selected
+        )
         self._notified = set[int]()
-        self._begun: dict[int, tuple[Chain, Work]] = {}  # by queue: what is not done yet
+        self._begun: dict[int, tuple[Chain, Work]] = {}  # by queue: the chain that is partly served
         self._due: int | None = None
         machine.attach_timed(self)
         model.attach(self.notify)
@@ -121,11 +123,11 @@ class VirtioDevice:
         return _half(self.features, self.offered_half)
 
     def accepted(self) -> int:
-        """32 of the features that the driver takes."""
+        """32 of the features that the driver accepts."""
         return _half(self._accepted, self.accepted_half)
 
     def accept(self, bits: int) -> None:
-        """Take 32 bits of features from the driver. They count once it says that these are all."""
+        """Accept 32 bits of features for the driver. They take effect with FEATURES_OK."""
         at = 32 * self.accepted_half
         if at <= 32 and not self.status & FEATURES_OK:
             self._accepted = self._accepted & ~(_WORD << at) | bits << at
@@ -135,7 +137,7 @@ class VirtioDevice:
         if not value:
             self._reset()
             return
-        if value & FEATURES_OK and not self._are_features_right():
+        if value & FEATURES_OK and not self._are_features_valid():
             value &= ~FEATURES_OK
         self.status = self.status | value
 
@@ -144,7 +146,7 @@ class VirtioDevice:
         return self.queues[self.queue_number] if self.queue_number < len(self.queues) else None
 
     def notify(self, index: int) -> None:
-        """The driver put something into a queue: look into it soon."""
+        """Serve a queue soon: the driver has made chains available."""
         if index < len(self.queues):
             self._notified.add(index)
             if self._due is None:
@@ -152,21 +154,21 @@ class VirtioDevice:
                 self._machine.notice_deadline(self)
 
     def acknowledge(self, bits: int) -> None:
-        """The driver has seen these interrupts."""
+        """Clear these interrupts for the driver."""
         self._interrupt(self.interrupts & ~bits)
 
     def configuration(self, offset: int, size: int) -> int:
-        """Bytes of the configuration space; zeros behind it."""
+        """Bytes of the configuration space; zeros after its end."""
         return int.from_bytes(self.model.configuration[offset : offset + size], "little")
 
     # -- its own work -------------------------------------------------------------------------------------------------
 
     def deadline(self) -> int | None:
-        """When it will look into its queues, in ns."""
+        """When it will serve its queues, in ns."""
         return self._due
 
     def advance(self) -> None:
-        """Look into the queues that the driver notified of, for a while."""
+        """Serve the queues that the driver has notified of, at most `at_once` bytes."""
         self._due = None
         left = self.model.at_once
         for index in sorted(self._notified):
@@ -177,7 +179,7 @@ class VirtioDevice:
             self._due = self._machine.clock.now() + _LATENCY
 
     def _work(self, index: int, left: int) -> int:
-        """Serve chains while there are any and `left` bytes are not moved. Returns the rest of them."""
+        """Serve chains of a queue until `left` bytes are moved or there are no more. Returns what is left of them."""
         queue, is_done = self.queues[index], False
         try:
             while left > 0 and self._is_at_work() and queue.is_ready:
@@ -193,21 +195,21 @@ class VirtioDevice:
                     is_done = True
             if is_done and queue.wants_interrupt():
                 self._interrupt(self.interrupts | QUEUE_INTERRUPT)
-        except (BrokenQueueError, MachineError):  # numbers that cannot be right, or places where there is no memory
+        except (BrokenQueueError, MachineError):  # invalid numbers, or addresses without memory
             self.status |= NEEDS_RESET
             self._interrupt(self.interrupts | CONFIGURATION_INTERRUPT)
         return left
 
     def _next(self, index: int) -> tuple[Chain, Work] | None:
-        """The next chain of a queue, of which nothing is done yet; None if there is none that can be served."""
+        """The next chain of a queue; None if there is none that can be served."""
         chain = self.queues[index].take() if self.model.can_serve(index) else None
         return None if chain is None else (chain, self.model.serve(chain))
 
     def _is_at_work(self) -> bool:
         return bool(self.status & DRIVER_OK) and not self.status & NEEDS_RESET
 
-    def _are_features_right(self) -> bool:
-        """Whether the driver takes none that is not offered, and is none for virtio before 1.0."""
+    def _are_features_valid(self) -> bool:
+        """Whether the driver accepts only what is offered, and is not one for virtio before 1.0."""
         return not self._accepted & ~self.features and bool(self._accepted & VERSION_1)
 
     def _interrupt(self, bits: int) -> None:
@@ -225,7 +227,8 @@ class VirtioDevice:
 
 
 def _moved(work: Work, left: int) -> tuple[int, int | None]:
-    """Go on with a request until `left` bytes are moved: the rest of them, and if it is done, what it returns."""
+    """Serve a request until `left` bytes are moved: what is left of them, and what it returns if it is done, else
+    None."""
     try:
         while left > 0:
             left -= next(work)

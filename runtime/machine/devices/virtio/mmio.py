@@ -1,7 +1,7 @@
 """Virtio over memory-mapped registers (virtio 1.2, 4.2.2): a row of slots, in some of which there is a device.
 
-Registers are 32 bits wide, and there is nothing but them up to 0x100, where the configuration space begins. A slot
-without a device shows QEMU's version of it, which drivers leave alone.
+Registers are 32 bits wide, up to 0x100, where the configuration space begins. A slot without a device has device id
+0, which drivers ignore (4.2.2.2), and the older version, as in QEMU.
 """
 
 from collections.abc import Mapping

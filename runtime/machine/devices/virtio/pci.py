@@ -1,12 +1,12 @@
 """Virtio over PCI (virtio 1.2, 4.1): the configuration space of a function, and the registers in its memory.
 
-The parts of its memory, a page each, are told by capabilities of 16 bytes, or 20 for notifications:
+The parts of its memory, a page each, are described by capabilities of 16 bytes, or 20 for notifications:
 
     vendor-specific (0x09) 1, next 1, length 1, which part 1, base address register 1, id and padding 3, offset 4,
     size 4 (notifications: distance between those of two queues 4)
 
 It is a modern device with INTx. There is no part for firmware that cannot reach memory (VIRTIO_PCI_CAP_PCI_CFG), and
-no MSI-X, which gains nothing where devices and CPUs take turns.
+no MSI-X, which has no advantage where devices and CPUs take turns.
 """
 
 import struct
@@ -62,7 +62,7 @@ class VirtioPci:
 
     @property
     def memory(self) -> range:
-        """Where its registers are; nowhere unless the command register says so."""
+        """The addresses of its registers; empty unless the command register enables memory."""
         if not self._header.word(_COMMAND) & _MEMORY:
             return range(0)
         start = self._header.word(_BASE)
@@ -83,7 +83,7 @@ class VirtioPci:
             return self._device.configuration(at, size)
         if part == _ISR and not at:
             interrupts = self._device.interrupts
-            self._device.acknowledge(interrupts)  # reading it does
+            self._device.acknowledge(interrupts)  # a read clears it (4.1.4.5)
             return interrupts
         return 0
 
@@ -134,7 +134,7 @@ class VirtioPci:
 
 
 def _words(model: Model, number: int, address: int) -> dict[int, int]:
-    """The configuration space after a BIOS has been there: memory and DMA on, a base address, an interrupt."""
+    """The configuration space as a BIOS leaves it: memory and DMA on, a base address, an interrupt."""
     words = {
         _IDENTITY: (_FIRST_IDENTITY + model.identity) << 16 | _VENDOR,
         _COMMAND: _HAS_CAPABILITIES << 16 | _MEMORY | _BUS_MASTER,

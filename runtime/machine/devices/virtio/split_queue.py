@@ -24,12 +24,12 @@ DESCRIPTORS, DRIVER, DEVICE = range(3)
 
 
 class BrokenQueueError(Exception):
-    """The guest's driver breaks a rule: nothing in the queue can be believed."""
+    """The guest's driver breaks a rule: nothing in the queue can be trusted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """What a driver makes available at once: bytes that the device reads, and room for those that it writes."""
+    """What a driver makes available at once: buffers that the device reads, and buffers that it writes."""
 
     head: int
     readable: tuple[memoryview, ...]
@@ -37,27 +37,27 @@ class Chain:
 
     @property
     def size(self) -> int:
-        """Bytes of all buffers. They may be the same bytes of memory, again and again."""
+        """Bytes of all buffers. They may refer to the same memory many times."""
         return sum(map(len, self.readable + self.writable))
 
 
 def pieces(buffers: Iterable[memoryview], size: int) -> Iterator[list[memoryview]]:
     """Buffers in their order, divided into parts of `size` bytes; the last may have less."""
-    part, room = list[memoryview](), size
+    part, left = list[memoryview](), size
     for buffer in buffers:
         rest = buffer
         while rest:
-            part.append(rest[:room])
-            rest, room = rest[room:], room - len(part[-1])
-            if not room:
+            part.append(rest[:left])
+            rest, left = rest[left:], left - len(part[-1])
+            if not left:
                 yield part
-                part, room = [], size
+                part, left = [], size
     if part:
         yield part
 
 
 class SplitQueue:
-    """A queue of a device. The driver says through its transport how large it is, where it is, and that it is ready."""
+    """A queue of a device. Through its transport the driver sets its size and its addresses, and makes it ready."""
 
     def __init__(self, memory: Memory, maximum: int) -> None:
         """`maximum`: the entries that it has at most, a power of 2."""
@@ -66,23 +66,23 @@ class SplitQueue:
         self.reset()
 
     def reset(self) -> None:
-        """Forget what the driver said."""
+        """Forget what the driver has set."""
         self.size = self.maximum
         self.areas = [0, 0, 0]  # physical addresses of `DESCRIPTORS`, `DRIVER` and `DEVICE`
         self.is_ready = False
-        self._taken = self._used = 0  # indices of the rings, which count on beyond the size, up to 65535
+        self._taken = self._used = 0  # indices of the rings, which wrap at 65536 and not at the size
 
     def resize(self, size: int) -> None:
-        """The driver wants a queue of this size; one that cannot be leaves it as it is."""
+        """Set the size, unless it is invalid."""
         if not self.is_ready and 1 <= size <= self.maximum and not size & size - 1:
             self.size = size
 
     def make_ready(self, *, is_ready: bool) -> None:
-        """The driver has said all about the queue; or it takes that back."""
+        """Let the driver make the queue ready, or stop it."""
         self.is_ready = is_ready
 
     def place(self, area: int, half: int, value: int) -> None:
-        """The driver gives 32 bits of the address of an area: half 0 or 1."""
+        """Set 32 bits of the address of an area: half 0 or 1."""
         if not self.is_ready and half < 2:
             self.areas[area] = self.areas[area] & ~(_WORD << 32 * half) | value << 32 * half
 
@@ -90,8 +90,8 @@ class SplitQueue:
         """The next chain that is available, or None.
 
         Raises:
-            BrokenQueueError: a number in the queue cannot be right.
-            MachineError: something is where there is no memory.
+            BrokenQueueError: a number in the queue is invalid.
+            MachineError: an address has no memory.
         """
         ring = self.areas[DRIVER]
         available = self._memory.load(ring + _INDEX, 2) - self._taken & 0xFFFF
@@ -104,16 +104,16 @@ class SplitQueue:
         return self._chain(head)
 
     def give_back(self, chain: Chain, written: int) -> None:
-        """Tell the driver that the device is done with a chain, and how much it wrote. Raises MachineError."""
+        """Return a chain to the driver, with the number of bytes written. Raises MachineError."""
         ring = self.areas[DEVICE]
         entry = ring + _RING + 8 * (self._used % self.size)
         self._memory.store(entry, 4, chain.head)
         self._memory.store(entry + 4, 4, written)
         self._used = self._used + 1 & 0xFFFF
-        self._memory.store(ring + _INDEX, 2, self._used)
+        self._memory.store(ring + _INDEX, 2, self._used)  # last: the driver reads entries up to it
 
     def wants_interrupt(self) -> bool:
-        """Whether the driver waits for the interrupt. Raises MachineError."""
+        """Whether the driver has not suppressed the interrupt. Raises MachineError."""
         return not self._memory.load(self.areas[DRIVER], 2) & _NO_INTERRUPT
 
     def _chain(self, head: int) -> Chain:
@@ -130,7 +130,7 @@ class SplitQueue:
         return chain
 
     def _descriptors(self, index: int) -> Iterator[tuple[int, int, int]]:
-        """Address, size and flags of a chain's buffers. A chain that never ends has more of them than the queue."""
+        """Address, size and flags of a chain's buffers. A chain with more of them than the queue has is a loop."""
         table, is_indirect = self._table(self.areas[DESCRIPTORS], self.size), False
         for _ in range(self.size + 1):
             if index >= len(table) // _DESCRIPTOR.size:

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from kinst.runtime.machine.devices.virtio.device import Prompt, Work
+from kinst.runtime.machine.devices.virtio.device import Immediate, Work
 from kinst.runtime.machine.devices.virtio.split_queue import Chain, pieces
 from tests.runtime.machine.devices.virtio_driver import (
     ACKNOWLEDGED,
@@ -31,7 +31,7 @@ TRANSPORTS = pytest.mark.parametrize("is_pci", [False, True], ids=["slot", "pci"
 
 
 @dataclass
-class Echo(Prompt):
+class Echo(Immediate):
     """A model that writes what it reads, as far as there is room."""
 
     identity: int = 42

@@ -3,7 +3,7 @@
 import pytest
 
 from kinst.rewriter.standalone.arm64.words import jump
-from kinst.runtime.trap.arch.arm64_aside import aside_trampoline
+from kinst.runtime.trap.arch.arm64_out_of_line import out_of_line_trampoline
 from kinst.targets.arch.arm64 import ARM64, Kind
 from kinst.targets.instruction import Verdict
 from tests.runtime.trap.arch.risc_unicorn import ARM64_MODEL, Cpu, State
@@ -29,7 +29,7 @@ def test_it_does_what_the_instruction_does(row: rows.Row) -> None:
     for address in ADDRESSES:
         for distance in DISTANCES:
             slot = address + distance - (address + distance) % 8
-            code = aside_trampoline(row.kind, row.code, address, slot)
+            code = out_of_line_trampoline(row.kind, row.code, address, slot)
             if code is None:
                 continue
             back = jump(slot + 4, address + 4)
@@ -47,8 +47,8 @@ def test_every_kind_is_tried() -> None:
 
 def test_what_is_out_of_reach_has_none() -> None:
     adrp, near, far = bytes.fromhex("00000090"), bytes.fromhex("00000010"), 0xFFFF_8000_0812_3000
-    assert aside_trampoline(Kind.ADRP, adrp, far, far + (1 << 32) - 4096) is not None
-    assert aside_trampoline(Kind.ADRP, adrp, far, far + (1 << 32) + 4096) is None
-    assert aside_trampoline(Kind.ADR, near, far, far + (1 << 20)) is not None
-    assert aside_trampoline(Kind.ADR, near, far + 4, far + (2 << 20)) is None  # no address of a page
-    assert aside_trampoline(Kind.CBZ, bytes.fromhex("400000b4"), far, far + (1 << 28)) is None
+    assert out_of_line_trampoline(Kind.ADRP, adrp, far, far + (1 << 32) - 4096) is not None
+    assert out_of_line_trampoline(Kind.ADRP, adrp, far, far + (1 << 32) + 4096) is None
+    assert out_of_line_trampoline(Kind.ADR, near, far, far + (1 << 20)) is not None
+    assert out_of_line_trampoline(Kind.ADR, near, far + 4, far + (2 << 20)) is None  # no address of a page
+    assert out_of_line_trampoline(Kind.CBZ, bytes.fromhex("400000b4"), far, far + (1 << 28)) is None

@@ -1,7 +1,7 @@
-"""A resolution and what hits shall keep -> a standalone image, made once and kept by digest.
+"""A resolution and what is recorded of hits -> a standalone image, made once and kept by digest.
 
 To plan the jumps of all functions of Linux takes ten seconds; QEMU boots it in one. So the file is kept in
-``$XDG_CACHE_HOME/kinst-rewrite/live``, which is the user's alone, under the digest of all that it follows from.
+``$XDG_CACHE_HOME/kinst-rewrite/live``, which is private to the user, under the digest of all that it depends on.
 """
 
 import hashlib
@@ -30,29 +30,29 @@ from kinst.targets.visible import visible
 
 _FOLDER: Final = "live"
 _DEPTH: Final = 2  # folders of ours: kinst-rewrite/live
-_FEWER: Final = 4  # a ring that does not fit is made smaller by
+_FEWER: Final = 4  # times smaller is the next ring that is tried if one does not fit
 _LEAST: Final = 1 << 6  # records
-_KEPT: Final = 16  # files; the oldest go
-_LONGEST: Final = 1 << 14  # characters of what is said of refused sites
+_KEPT: Final = 16  # files; older ones are removed
+_LONGEST: Final = 1 << 14  # characters of the summary of refused sites
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
-    """A standalone image. `refused`: a line of the sites that are no jumps; empty if all are."""
+class StandaloneImage:
+    """A standalone image. `refused`: a summary of the sites that are not jumps; empty if all are."""
 
     image: Image
     manifest: Manifest
     refused: str
 
 
-def made(opened: Opened, resolution: Resolution, request: Request, progress: Progress) -> Made:
+def standalone_image(opened: Opened, resolution: Resolution, request: Request, progress: Progress) -> StandaloneImage:
     """The image for some sites, from the cache or made now.
 
     Raises:
-        KinstError: no site can be a jump, or there is no room.
+        KinstError: no site can be a jump, or there is no space.
     """
     folder = _folder()
-    if folder is None:  # nothing is kept
+    if folder is None:  # nowhere to keep it
         with TemporaryDirectory(prefix="kinst-live-") as name:
             return _written(Path(name) / "image.elf", opened, resolution, request, progress)
     path = folder / f"{_digest(resolution, request)}.elf"
@@ -63,7 +63,9 @@ def made(opened: Opened, resolution: Resolution, request: Request, progress: Pro
     return found
 
 
-def _written(path: Path, opened: Opened, resolution: Resolution, request: Request, progress: Progress) -> Made:
+def _written(
+    path: Path, opened: Opened, resolution: Resolution, request: Request, progress: Progress
+) -> StandaloneImage:
     plan = _planned(opened, resolution, request, progress)
     if may_move(plan.image, plan.manifest):
         raise KinstError(
@@ -71,7 +73,7 @@ def _written(path: Path, opened: Opened, resolution: Resolution, request: Reques
             "does: our own machine (without --on) follows it"
         )
     refused = no_jump_summary(plan.no_jumps, len(plan.manifest.sites))
-    with fresh_file(path.with_suffix(".txt")) as file:
+    with fresh_file(path.with_suffix(".txt")) as file:  # before the image: `_kept` takes none without its text
         file.write(refused.encode())
     write_image(plan, path, progress=progress)
     found = _kept(path)
@@ -80,7 +82,8 @@ def _written(path: Path, opened: Opened, resolution: Resolution, request: Reques
 
 
 def _planned(opened: Opened, resolution: Resolution, request: Request, progress: Progress) -> Plan:
-    """With the largest ring for which there is room inside; where there is none, behind the image, which is watched."""
+    """The plan with the largest ring that fits inside the image; if none does, with memory after its end, which is then
+    watched for stores of the guest."""
     sizes = [request]
     while sizes[-1].action is Action.RECORD and sizes[-1].capacity > _LEAST:
         sizes.append(replace(sizes[-1], capacity=sizes[-1].capacity // _FEWER))
@@ -90,20 +93,20 @@ def _planned(opened: Opened, resolution: Resolution, request: Request, progress:
     return plan_of(opened, resolution, alone=replace(request, is_watched=True), progress=progress)
 
 
-def _kept(path: Path) -> Made | None:
-    """The file, if it is there and whole."""
+def _kept(path: Path) -> StandaloneImage | None:
+    """The image in a file; None if there is no such file, or it is damaged."""
     with suppress(OSError, KinstError):
         text = path.with_suffix(".txt").read_bytes()[:_LONGEST].decode(errors="replace")
         image = open_image(path)
         manifest = find_manifest(image)
         if manifest is not None and manifest.standalone is not None:
-            path.touch()  # `_forget_old` goes by it
-            return Made(image, manifest, visible(text))
+            path.touch()  # `_forget_old` sorts by it
+            return StandaloneImage(image, manifest, visible(text))
     return None
 
 
 def _folder() -> Path | None:
-    """Where files are kept; None if there is no place that is the user's alone."""
+    """The folder in which files are kept; None if no private one can be had: another user could replace the code."""
     with suppress(OSError):
         folder = own_folder(_FOLDER)
         return folder if is_private(folder, _DEPTH) else None
@@ -118,7 +121,7 @@ def _forget_old(folder: Path) -> None:
 
 
 def _digest(resolution: Resolution, request: Request) -> str:
-    """Of all that the file follows from: the image, its sites and probes, what they keep, and the code for that."""
+    """The digest of all that the file depends on: the image, its sites and probes, what they record, and our code."""
     program = resolution.program
     digest = hashlib.sha256(program.original.data.data)
     for outcome in resolution.outcomes:
@@ -130,6 +133,6 @@ def _digest(resolution: Resolution, request: Request) -> str:
 
 
 def _code_state() -> int:
-    """When the code that makes it was last changed."""
+    """When the code that makes images was last changed: without it, the cache would hide the change of a developer."""
     folders = (Path(package.__file__).parent for package in (kinst.rewriter, kinst.targets) if package.__file__)
     return max(path.stat().st_mtime_ns for folder in folders for path in folder.rglob("*.py"))

@@ -1,4 +1,4 @@
-"""A physical address to which nothing answers -> the range of such addresses around it."""
+"""A physical address that no memory and no device answers -> the range of such addresses around it."""
 
 from collections.abc import Iterator
 
@@ -7,9 +7,9 @@ from kinst.runtime.machine.memory import PhysicalMemory
 from kinst.targets.machines.machine import MachineFacts, Space
 
 
-def nobodys(address: int, facts: MachineFacts, memory: PhysicalMemory) -> range | None:
-    """The physical addresses around one where the machine has neither memory nor a device, as far as those that the
-    tracer has for itself; None if it has one there."""
+def unclaimed_around(address: int, facts: MachineFacts, memory: PhysicalMemory) -> range | None:
+    """The physical addresses around one at which the machine has neither memory nor a device, below those that the
+    tracer uses; None if it has something there."""
     taken = sorted((one.start, one.stop) for one in _taken(facts, memory))
     if address >= TRAMPOLINE_FRAMES or any(start <= address < stop for start, stop in taken):
         return None
@@ -19,9 +19,9 @@ def nobodys(address: int, facts: MachineFacts, memory: PhysicalMemory) -> range 
 
 
 def nothing_at(address: int | None, space: AddressSpace, facts: MachineFacts, memory: PhysicalMemory) -> range | None:
-    """The same for a virtual address of the CPU that runs; None if somebody answers, or nothing is mapped there."""
+    """The same for a virtual address of the running CPU; None if something answers, or nothing is mapped there."""
     physical = address if address is None or space.is_physical else space.observe(address)
-    return None if physical is None else nobodys(physical, facts, memory)
+    return None if physical is None else unclaimed_around(physical, facts, memory)
 
 
 def _taken(facts: MachineFacts, memory: PhysicalMemory) -> Iterator[range]:

@@ -1,4 +1,4 @@
-"""Where the block of a tracepoint (`kinst.runtime.patched.call_blocks`) comes back to what runs while nobody traces."""
+"""Where the block of a tracepoint (`kinst.runtime.patched.call_blocks`) rejoins the code that runs without tracing."""
 
 from collections.abc import Callable, Mapping
 
@@ -9,20 +9,20 @@ from kinst.rewriter.naming.sites import decoded
 from kinst.rewriter.program import Program, instructions_of
 
 
-class WaysBack:
+class JoinPoints:
     """Follows the control flow of functions with tracepoints, when one of these fires for the first time."""
 
     def __init__(self, program: Callable[[], Program]) -> None:
-        """`program` gives the image taken apart."""
+        """`program` gives the decoded image."""
         self._program = program
         self._flows: dict[tuple[int, ...], ControlFlow | None] = {}
 
     def of(self, place: int, behind: int, target: int, places: Mapping[int, int]) -> frozenset[int]:
-        """The instructions at which a block joins code that is reached without it; link addresses.
+        """The link addresses of the instructions at which a block joins code that is reached without it, too.
 
         Args:
             place: of the nop that may be a jump.
-            behind: the instruction after it.
+            behind: address of the instruction after it.
             target: where the jump would lead.
             places: the nops of the same tracepoint, and where their jumps would lead.
         """
@@ -31,7 +31,8 @@ class WaysBack:
             return frozenset({behind})
         pairs = ((flow.position(one), flow.position(goal)) for one, goal in places.items())
         own = {at: goal for at, goal in pairs if at >= 0}
-        # Compilers put a block behind what does not come back: a call of panic(), BUG().
+        # Compilers put blocks after calls that do not return, of panic() or BUG(): these must not fall through into
+        # one.
         ends = {goal - 1: (-1,) for goal in own.values() if flow.may_end(goal - 1)}
         usual, _ = flow.reached((flow.first, flow.position(behind)), ends | {at: (at + 1,) for at in own})
         either = {at: (at + 1, goal) for at, goal in own.items()}
@@ -49,7 +50,7 @@ class WaysBack:
 
 
 class _Outside:
-    """All that a set does not have."""
+    """All positions that are not in a set."""
 
     def __init__(self, inside: set[int]) -> None:
         self._inside = inside

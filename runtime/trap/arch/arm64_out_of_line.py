@@ -3,9 +3,9 @@
     adr, adrp                  | what gives the same address there | brk
     cbz, cbnz, tbz, tbnz, b.c  | the same, to the fourth word      | brk | brk | b target
 
-The second word ends it as it ends any other trampoline: whoever has it executed puts a jump there, if one reaches. Of a
-slot's words only the first is counted as an instruction (`kinst.runtime.engine.native_hooks`): the last is not the
-first of a slot of eight bytes.
+The second word ends it as it ends any other trampoline, with a breakpoint or, where one reaches, a jump. Of a slot's
+words only the first is counted as an instruction (`kinst.runtime.engine.native_hooks`): slots have eight bytes, so the
+fourth word is at no slot's start.
 """
 
 from typing import Final
@@ -25,15 +25,17 @@ _BRANCHES: Final = {
     Kind.TBZ: IMM14,
     Kind.TBNZ: IMM14,
 }
-_TAKEN: Final = 12  # bytes from the slot to where a branch that is taken goes on
+_TAKEN: Final = 12  # bytes from the slot to where a taken branch leads: past the end, which `SiteCounter` rewrites
 
 
-def aside_trampoline(kind: int, instruction: bytes, address: int, slot: int) -> bytes | None:
+def out_of_line_trampoline(kind: int, instruction: bytes, address: int, slot: int) -> bytes | None:
     """The words at `slot` for an instruction at `address`; None if they do not reach what it refers to."""
     value = int.from_bytes(instruction, "little")
     if kind in _BRANCHES:
         return _branch(value, _BRANCHES[Kind(kind)], address, slot)
     target = address + IMM21.of(value) if kind == Kind.ADR else (address & -_PAGE) + IMM21_PAGE.of(value)
+    # The second word is the breakpoint, so `adrp` cannot be followed by `add`: a target out of adr's 1 MiB must be the
+    # start of a page.
     try:
         same = address_of(value & 31, slot, target)
     except ImmovableError:
