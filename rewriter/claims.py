@@ -70,9 +70,9 @@ def unproved(manifest: Manifest) -> Iterator[tuple[str, str]]:
         yield "names given", f"{counted(len(manifest.given), 'name')} from elsewhere, SHA-256 {_digest(given)}"
     if manifest.inlined:
         copies = sum(one.copies for one in manifest.inlined)
-        told = json.dumps(inlined_values(manifest.inlined)).encode()
+        packed = json.dumps(inlined_values(manifest.inlined)).encode()
         names = counted(len(manifest.inlined), "name")
-        yield "inlined", f"{names} of {copies:,} copies, by debug information, SHA-256 {_digest(told)}"
+        yield "inlined", f"{names} of {copies:,} copies, by debug information, SHA-256 {_digest(packed)}"
 
 
 def _digest(data: bytes) -> str:

@@ -56,7 +56,7 @@ def probe_rows(manifest: Manifest, rows: NDArray[np.intp] | None = None) -> Iter
 
 @dataclass(frozen=True, slots=True)
 class Notes:
-    """What is told of probes beside their names: inlined copies by the address of their site (`inlined_copies`), and
+    """What is remarks of probes beside their names: inlined copies by the address of their site (`inlined_copies`), and
     how sites could be jumps; and what vouches for the functions, by their addresses (`evidence_texts`)."""
 
     copies: Mapping[int, InlineSite]
@@ -74,15 +74,15 @@ def probe_lines(manifest: Manifest, rows: NDArray[np.intp] | None = None, notes:
     sites, deferred = _site_counts(manifest)
     addresses = _site_addresses(manifest)
     for row, site in _with_copies(manifest, rows, notes.copies):
-        told = [] if site is None else [_copy_text(site)]
+        remarks = [] if site is None else [_copy_text(site)]
         if deferred[row.row]:
             is_all = deferred[row.row] == sites[row.row]
-            told.append("deferred" if is_all else f"deferred at {deferred[row.row]} of {sites[row.row]} sites")
+            remarks.append("deferred" if is_all else f"deferred at {deferred[row.row]} of {sites[row.row]} sites")
         if notes.jumps is not None:
-            told.append(f"jump {_jump_counts(list(map(notes.jumps.method, addresses(row.row))))}")
+            remarks.append(f"jump {_jump_counts(list(map(notes.jumps.method, addresses(row.row))))}")
         if (vouched := notes.evidence.get(_function_address(manifest, row.row))) is not None:
-            told.append(f"by {vouched}")
-        yield f"{row.text:<80} {', '.join(told)}" if told else row.text
+            remarks.append(f"by {vouched}")
+        yield f"{row.text:<80} {', '.join(remarks)}" if remarks else row.text
 
 
 def probe_values(

@@ -50,7 +50,7 @@ def lost_lines(resolution: Resolution, lost: Refusals) -> Iterator[str]:
 def summary_lines(resolution: Resolution, lost: Refusals, kept: int) -> Iterator[str]:
     """What every command says about refusals: a line for each name with refused sites, with counts by reason, and one
     for the sites that were lost because of where the trampolines are: `lost`, of which `kept` others remain."""
-    yield from filter(None, (outcome.told() for outcome in resolution.outcomes if outcome.error is None))
+    yield from filter(None, (outcome.summary() for outcome in resolution.outcomes if outcome.error is None))
     if len(lost):
         yield f"trampolines: {summary(lost, kept + len(lost))}"
 
@@ -78,7 +78,7 @@ def outcome_lines(resolution: Resolution, lost: Iterable[str]) -> Iterator[str]:
         if outcome.expansion is None:
             yield f"{outcome.name}: {counted(len(outcome.choice), 'site')}, {len(outcome.refusals):,} refused"
         else:
-            yield outcome.told()
+            yield outcome.summary()
         for row in range(len(outcome.refusals)):
             place, address = _place(functions, outcome.refusals, row)
             near = resolution.code.around(address) if outcome.name.name in _ONE_PLACE else ""

@@ -28,7 +28,7 @@ from kinst.targets.spans import Spans, covered
 # data that code loads only where it sees both.
 _BATCH: Final = 1 << 26
 _CACHED: Final = 1 << 16  # instructions whose arrays stay in the cache
-_MARGIN: Final = 32  # spare bytes, as `Effector.effects` and `Maker.stack_roles` ask for
+_MARGIN: Final = 32  # spare bytes, as `Effector.effects` and `CodeGenerator.stack_roles` ask for
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from kinst.rewriter.planning.plan import Plan, instruction_bytes, make_trampolin
 from kinst.rewriter.planning.slots import CHUNK, NOWHERE, Placement
 from kinst.rewriter.program import Program, open_program
 from kinst.rewriter.shell.progress import Progress, silent
-from kinst.rewriter.standalone.factory import Made
+from kinst.rewriter.standalone.factory import Generated
 from kinst.rewriter.standalone.plan import plan_again, written
 from kinst.rewriter.writing.write import overwritten, patched_code
 from kinst.targets.elf.header import PT_LOAD, SHT_SYMTAB
@@ -179,7 +179,7 @@ def _wrong_sites(
         yield Unexplained(program.image.offset_of(address) or 0, places.site(row), b"", b"", text)
 
 
-def _wrong_jumps(program: Program, patched: Image, manifest: Manifest, made: Made) -> Iterator[Unexplained]:
+def _wrong_jumps(program: Program, patched: Image, manifest: Manifest, made: Generated) -> Iterator[Unexplained]:
     """Jumps and places of trampolines that are not what the original gives."""
     places = Places(program.original, patched, manifest, None)
     for row in sorted(made.refused)[:_LIMIT]:

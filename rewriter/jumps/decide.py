@@ -47,7 +47,7 @@ _SEVERAL: Final = (JumpMethod.TOGETHER, JumpMethod.PADDING)
 
 
 def decide(
-    program: Program, found: Instructions, sites: Rows, rooms: Sequence[tuple[int, int]] | None = None
+    program: Program, found: Instructions, sites: Rows, areas: Sequence[tuple[int, int]] | None = None
 ) -> Decisions:
     """How each of some sites can be a jump.
 
@@ -55,40 +55,40 @@ def decide(
         program: the image.
         found: all instructions of its functions, ascending by address.
         sites: rows of `found`, ascending, each once.
-        rooms: where the trampolines will be, from an address to before another; None: behind the image.
+        areas: where the trampolines will be, from an address to before another; None: behind the image.
 
     Returns:
         A row a site.
     """
-    return decide_on(Ground.of(program, found), sites, rooms)
+    return decide_with(Analysis.of(program, found), sites, areas)
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
+class Analysis:
     """What is known of a program before it is known which of its instructions are sites."""
 
     program: Program
     found: Instructions
     known: Landings
-    room: Padding
+    padding: Padding
     stays: Column  # why instructions cannot be moved into a trampoline, as a `Hindrance`
 
     @classmethod
-    def of(cls, program: Program, found: Instructions) -> "Ground":
+    def of(cls, program: Program, found: Instructions) -> "Analysis":
         """`found`: all instructions of its functions, ascending by address."""
         between = swept_between(program)
         known = landings(program, found, between)
-        room = padding(program, found, between, known.addresses)
-        return cls(program, found, known, room, _staying(program, found))
+        free = padding(program, found, between, known.addresses)
+        return cls(program, found, known, free, _staying(program, found))
 
 
-def decide_on(ground: Ground, sites: Rows, rooms: Sequence[tuple[int, int]] | None = None) -> Decisions:
+def decide_with(analysis: Analysis, sites: Rows, areas: Sequence[tuple[int, int]] | None = None) -> Decisions:
     """As `decide`."""
-    program, found, known, room = ground.program, ground.found, ground.known, ground.room
+    program, found, known, free = analysis.program, analysis.found, analysis.known, analysis.padding
     facts, targets = program.image.facts.jump, known.addresses
     is_sure = ~_has_computed_jump(program, found, sites, known) & facts.joins
-    need, is_far = _needed(facts, _distance(program, found.address[sites], rooms))
-    walk = _Walk.over(ground, sites, is_sure, need, is_far)
+    need, is_far = _needed(facts, _distance(program, found.address[sites], areas))
+    walk = _Walk.over(analysis, sites, is_sure, need, is_far)
     method = np.where(walk.last == sites, JumpMethod.ALONE, JumpMethod.TOGETHER).astype(np.uint8)
     method[walk.has_padding] = JumpMethod.PADDING
     method[walk.hindrance != 0] = JumpMethod.TRAP
@@ -98,7 +98,7 @@ def decide_on(ground: Ground, sites: Rows, rooms: Sequence[tuple[int, int]] | No
     may_relay = _may_relay(found, sites, targets, walk.hindrance, facts) & (need == facts.size)
     short = np.flatnonzero(may_relay & (method == JumpMethod.TRAP))
     relay = np.zeros(len(sites), np.uint64)
-    relay[short] = relays(found.address[sites[short]], room, used, facts)
+    relay[short] = relays(found.address[sites[short]], free, used, facts)
     method[relay != 0] = JumpMethod.RELAY
     _append(sites, method, _follows(found, sites, targets) & is_sure & ~is_one_of(walk.hindrance, _STAYING))
     hindrance = np.where(method == JumpMethod.TRAP, walk.hindrance, np.uint8(0))
@@ -113,12 +113,12 @@ def _needed(facts: JumpFacts, distance: Addresses) -> tuple[Rows, NDArray[np.boo
     return need, distance >= np.uint64(reach)
 
 
-def _distance(program: Program, start: Addresses, rooms: Sequence[tuple[int, int]] | None) -> Addresses:
+def _distance(program: Program, start: Addresses, areas: Sequence[tuple[int, int]] | None) -> Addresses:
     """How far the nearest trampoline is from each address."""
-    if rooms is None:
+    if areas is None:
         return end_of(program.image, start) - start
     distance = np.full(len(start), _NOWHERE)
-    for first, last in rooms:
+    for first, last in areas:
         nearest = np.clip(start, np.uint64(first), np.uint64(last))
         np.minimum(distance, np.maximum(nearest, start) - np.minimum(nearest, start), out=distance)
     return distance
@@ -136,18 +136,18 @@ class _Walk:
     @classmethod
     def over(
         cls,
-        ground: Ground,
+        analysis: Analysis,
         sites: Rows,
         is_sure: NDArray[np.bool_],
         need: Rows,
         is_far: NDArray[np.bool_],
     ) -> "_Walk":
         """`need`: bytes of the jump of each site."""
-        facts, found, stays = ground.program.image.facts.jump, ground.found, ground.stays
+        facts, found, stays = analysis.program.image.facts.jump, analysis.found, analysis.stays
         walk = cls(sites.copy(), np.zeros(len(sites), np.bool_), stays[sites])
         start, size = found.address[sites], found.size[sites].astype(np.int64)
         walk._hinder(is_far, Hindrance.OUT_OF_REACH)
-        walk._hinder(_is_entered(ground.known.addresses, start, need), Hindrance.LED_TO)
+        walk._hinder(_is_entered(analysis.known.addresses, start, need), Hindrance.LED_TO)
         for _ in range(int(need.max(initial=0))):
             short = np.flatnonzero((size < need) & (walk.hindrance == 0) & ~walk.has_padding)
             if not short.size:
@@ -156,7 +156,7 @@ class _Walk:
             end = found.address[at] + found.size[at]
             never_falls = is_one_of(found.flow[at], _NEVER_FALLS)
             is_near = need[short] == facts.size  # `relays` counts on jumps of that size
-            walk.has_padding[short] = is_near & never_falls & (ground.room.behind(end) >= facts.size - size[short])
+            walk.has_padding[short] = is_near & never_falls & (analysis.padding.behind(end) >= facts.size - size[short])
             following = np.minimum(at + 1, len(found) - 1)
             obstacle = np.where(stays[following] != 0, Hindrance.NOT_MOVABLE, 0)
             obstacle[~is_sure[short]] = Hindrance.COMPUTED_JUMP if facts.joins else Hindrance.TOO_SHORT

@@ -62,8 +62,8 @@ def padding(program: Program, found: Instructions, between: Swept, landings: Add
     """
     starts, ends = [np.zeros(0, np.uint64)], [np.zeros(0, np.uint64)]
     for region in program.image.code_regions:
-        room = _breakpoints(program, region, found) if len(program.patched_at_boot) else _filler(region, found, between)
-        edges = np.flatnonzero(np.diff(room, prepend=False, append=False))
+        free = _breakpoints(program, region, found) if len(program.patched_at_boot) else _filler(region, found, between)
+        edges = np.flatnonzero(np.diff(free, prepend=False, append=False))
         starts.append(np.uint64(region.address) + edges[0::2].astype(np.uint64))
         ends.append(np.uint64(region.address) + edges[1::2].astype(np.uint64))
     start, end = np.concatenate(starts), np.concatenate(ends)
@@ -88,14 +88,14 @@ def _filler(region: CodeRegion, found: Instructions, between: Swept) -> Mask:
 
 def _breakpoints(program: Program, region: CodeRegion, found: Instructions) -> Mask:
     """Which bytes of a region are breakpoints of one byte: between functions, or as instructions of one."""
-    room = np.zeros(region.size, np.bool_)
+    free = np.zeros(region.size, np.bool_)
     one_byte = program.image.facts.breakpoints.get(1)
     if one_byte is None:
-        return room
+        return free
     offset = found.address - np.uint64(region.address)
-    room[offset[(offset < np.uint64(region.size)) & (found.size == 1)].astype(np.int64)] = True
+    free[offset[(offset < np.uint64(region.size)) & (found.size == 1)].astype(np.int64)] = True
     spans = between_functions(program) - np.uint64(region.address)
     for start, end in spans[spans[:, 0] < np.uint64(region.size)].tolist():
-        room[start:end] = True
-    room &= code_of(program.image, region) == one_byte[0]
-    return room
+        free[start:end] = True
+    free &= code_of(program.image, region) == one_byte[0]
+    return free

@@ -89,7 +89,7 @@ class Outcome:
         text = summary(self.refusals, self.total) if self.expansion is None else self.expansion.note()
         return f"{self.name}: {text}"
 
-    def told(self) -> str:
+    def summary(self) -> str:
         """The same, but for inlined copies even if nothing was refused."""
         return self.note() if self.expansion is None else f"{self.name}: {self.expansion.note()}"
 

@@ -17,9 +17,9 @@ from kinst.rewriter.standalone.code.templates import Templates
 from kinst.rewriter.standalone.code.trampoline import Masks, Tasks
 from kinst.rewriter.standalone.filling import Filling
 from kinst.rewriter.standalone.jumping import Jumps, filled_up, joined_jumps, lay_jumps
-from kinst.rewriter.standalone.places.rooms import Room
+from kinst.rewriter.standalone.places.spare import Gap
 
-NO_ROOM: Final = "no room is left for its trampoline, inside the image or where --trampoline-base says"
+NO_SPACE: Final = "no room is left for its trampoline, inside the image or where --trampoline-base says"
 _BATCH: Final = 1 << 14  # groups at a time: their arrays stay in the cache
 _SAMPLED: Final = 16  # one of so many tells how long they are
 
@@ -37,7 +37,7 @@ class Built:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Todo:
+class Work:
     """Which of a program's instructions are sites, ascending; their tasks; and why some of them, by number, have no
     trampoline in any case."""
 
@@ -50,24 +50,24 @@ def build(
     templates: Templates,
     material: Material,
     wanted: Groups,
-    todo: Todo,
-    rooms: Sequence[Room],
+    work: Work,
+    gaps: Sequence[Gap],
     progress: Progress,
     *,
     is_near: bool,
 ) -> Built:
-    """Trampolines in some rooms. If sites are refused, there are none: others will have other numbers and places.
+    """Trampolines in some gaps. If sites are refused, there are none: others will have other numbers and places.
 
     Args:
         templates: the machine's.
         material: the program.
         wanted: what jumps shall cover.
-        todo: what shall be done.
-        rooms: where trampolines may be, ascending.
+        work: what shall be done.
+        gaps: where trampolines may be, ascending.
         progress: told of groups.
         is_near: jumps reach all of it. Where some site is refused, places are not looked at any more.
     """
-    builder = _Builder(templates, material, todo, rooms, is_near=is_near)
+    builder = _Builder(templates, material, work, gaps, is_near=is_near)
     with progress("trampolines", len(wanted)) as done:
         for start in range(0, len(wanted), _BATCH):
             some = wanted.take(slice(start, start + _BATCH))
@@ -96,13 +96,13 @@ class _Batch:
 
 class _Builder:
     def __init__(
-        self, templates: Templates, material: Material, todo: Todo, rooms: Sequence[Room], *, is_near: bool
+        self, templates: Templates, material: Material, work: Work, gaps: Sequence[Gap], *, is_near: bool
     ) -> None:
-        self._built = Built([(start, bytearray()) for start, _ in rooms], np.zeros(len(todo.sites), np.uint64))
-        self._built.refused |= todo.refused
-        self._templates, self._material, self._sites, self._tasks = templates, material, todo.sites, todo.tasks
+        self._built = Built([(start, bytearray()) for start, _ in gaps], np.zeros(len(work.sites), np.uint64))
+        self._built.refused |= work.refused
+        self._templates, self._material, self._sites, self._tasks = templates, material, work.sites, work.tasks
         self._is_near = is_near
-        self._filling, self._jumps, self._without_room = Filling(rooms), list[Jumps](), list[int]()
+        self._filling, self._jumps, self._without_space = Filling(gaps), list[Jumps](), list[int]()
 
     def add(self, some: Groups) -> None:
         """The trampolines of some groups, and the jumps to them."""
@@ -131,7 +131,7 @@ class _Builder:
     def done(self) -> Built:
         """What has come of it: jumps only if nothing is refused."""
         if not self._is_near or not self._built.refused:
-            self._built.refused |= dict.fromkeys(self._without_room, NO_ROOM)
+            self._built.refused |= dict.fromkeys(self._without_space, NO_SPACE)
         if not self._built.refused:
             self._built.jumps = joined_jumps(self._jumps)
         self._built.needed = self._filling.needed
@@ -186,11 +186,11 @@ class _Builder:
         return kept if kept.any() else why
 
     def _fill(self, batch: _Batch, laid: Laid) -> None:
-        rooms = self._filling.put(np.diff(laid.start))
-        for room in np.unique(rooms[rooms >= 0]).tolist():
-            own = np.flatnonzero(rooms == room)
-            self._built.code[room][1].extend(laid.code[laid.start[own[0]] : laid.start[own[-1] + 1]].data)
-        self._without_room += batch.sites[rooms[batch.owner] < 0].tolist()
+        gaps = self._filling.put(np.diff(laid.start))
+        for gap in np.unique(gaps[gaps >= 0]).tolist():
+            own = np.flatnonzero(gaps == gap)
+            self._built.code[gap][1].extend(laid.code[laid.start[own[0]] : laid.start[own[-1] + 1]].data)
+        self._without_space += batch.sites[gaps[batch.owner] < 0].tolist()
 
     def _jump(self, batch: _Batch, trampolines: Addresses) -> Numbers:
         """Put the jumps of groups there. Returns the reasons of those that cannot be, and if there are any, none is
@@ -205,5 +205,5 @@ class _Builder:
         why = np.zeros(len(some), np.int64)
         np.maximum.at(why, owner, laid.refused)
         if not why.any():
-            self._jumps.append(Jumps(at, size, filled_up(laid, size, self._templates.maker.filler)))
+            self._jumps.append(Jumps(at, size, filled_up(laid, size, self._templates.generator.filler)))
         return why

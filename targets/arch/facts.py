@@ -94,7 +94,7 @@ class ArchFacts:
        rewriter/arch               DISSECTOR: instructions -> kinds and verdicts; trampolines (`Dissector`)
        rewriter/addresses          USES: what code does with the addresses that it makes (`UsesOf`)
        rewriter/liveness           EFFECTOR: the registers and flags that instructions read and write (`Effector`)
-       rewriter/standalone         MAKER: jumps, and trampolines that count and record by themselves (`Maker`)
+       rewriter/standalone         GENERATOR: jumps, and trampolines that count and record themselves (`CodeGenerator`)
        runtime/trap/arch           EMULATOR: the effects of displaced instructions (`Emulator`)
        runtime/unwinding/arch      STACK: what instructions do to the stack, and which are calls (`StackEffects`)
        runtime/paging              WALKER: page tables -> translations and faults (`Walker`)

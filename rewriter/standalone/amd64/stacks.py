@@ -40,7 +40,7 @@ Mask = NDArray[np.bool_]
 
 
 def stack_roles(code: NDArray[np.uint8], offsets: NDArray[np.int64], sizes: NDArray[np.uint8]) -> tuple[Mask, Mask]:
-    """See `Maker.stack_roles`."""
+    """See `CodeGenerator.stack_roles`."""
     effects, encoding = effector(AMD64).effects(code, offsets, sizes), decode(code, offsets)
     writes, keeps = effects.writes & _RSP != 0, _keeps(encoding, effects.reads)
     switches = writes & ~keeps | _loads(encoding) | _leaves(encoding)

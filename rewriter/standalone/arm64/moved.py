@@ -11,11 +11,11 @@ import numpy as np
 from kinst.rewriter.arch.arm64 import IMM14, IMM19, IMM21, IMM26
 from kinst.rewriter.arch.patterns import Immediate
 from kinst.rewriter.standalone.arm64 import tasks as tasks
-from kinst.rewriter.standalone.arm64.holes import address_hole, jump_hole, page_hole
+from kinst.rewriter.standalone.arm64.fixups import address_fixup, jump_fixup, page_fixup
 from kinst.rewriter.standalone.arm64.words import word
-from kinst.rewriter.standalone.code.parts import BEHIND, TARGET, Hole, Parts
+from kinst.rewriter.standalone.code.parts import BEHIND, TARGET, Fixup, Parts
 from kinst.rewriter.standalone.code.trampoline import ImmovableError, Rows, Shape, Shapes
-from kinst.rewriter.standalone.code.word_forms import near
+from kinst.rewriter.standalone.code.word_encodings import near
 from kinst.targets.arch.arm64 import Kind
 from kinst.targets.columns import is_one_of
 
@@ -67,18 +67,18 @@ def _word(one: Shape) -> int:
 
 def _b(_one: Shape) -> Parts:
     """Where it goes may be no landing pad, to which hardware may not let go by a register."""
-    return (jump_hole(TARGET, "it goes farther than a jump reaches"),)
+    return (jump_fixup(TARGET, "it goes farther than a jump reaches"),)
 
 
 def _bl(one: Shape) -> Parts:
-    return address_hole(_LINK, BEHIND), *_b(one)
+    return address_fixup(_LINK, BEHIND), *_b(one)
 
 
 def _blr(one: Shape) -> Parts:
     register = _word(one) >> 5 & 31
     if register == _LINK:
         raise ImmovableError("it goes by the register in which it leaves where it was")
-    return address_hole(_LINK, BEHIND), word(_BR | register << 5)
+    return address_fixup(_LINK, BEHIND), word(_BR | register << 5)
 
 
 def _branch(layout: Immediate, opposite: int) -> "_Move":
@@ -87,9 +87,9 @@ def _branch(layout: Immediate, opposite: int) -> "_Move":
     def move(one: Shape) -> Parts:
         bare = _word(one)
         if one.kind == Kind.B_COND and bare & 15 >= _ALWAYS:
-            return (Hole(near(layout), TARGET, bare, _b(one)),)
+            return (Fixup(near(layout), TARGET, bare, _b(one)),)
         over = word((bare ^ opposite) | layout.bits_of(8))
-        return (Hole(near(layout), TARGET, bare, (over, *_b(one))),)
+        return (Fixup(near(layout), TARGET, bare, (over, *_b(one))),)
 
     return move
 
@@ -97,26 +97,26 @@ def _branch(layout: Immediate, opposite: int) -> "_Move":
 def _adr(one: Shape) -> Parts:
     """Nothing if it is forgotten: as the result of add, number 31 would be sp."""
     register = _word(one) & 31
-    return () if register == _ZERO else (address_hole(register, TARGET),)
+    return () if register == _ZERO else (address_fixup(register, TARGET),)
 
 
 def _adrp(one: Shape) -> Parts:
-    return (page_hole(_word(one) & 31, TARGET),)
+    return (page_fixup(_word(one) & 31, TARGET),)
 
 
 def _load(one: Shape) -> Parts:
     """By its own register, or one that is free, if it does not reach."""
     register, load = _word(one) & 31, _LITERALS[Kind(one.kind)]
     is_general = load[-1] in "wx"
-    otherwise: Parts | str
+    fallback: Parts | str
     try:
         if is_general and register != _ZERO:
-            otherwise = tasks.load(one, f"{load}{register}", register)
+            fallback = tasks.load(one, f"{load}{register}", register)
         else:
-            otherwise = tasks.load(one, f"{load}zr" if is_general else f"{load}{register}", None)
+            fallback = tasks.load(one, f"{load}zr" if is_general else f"{load}{register}", None)
     except ImmovableError as error:
-        otherwise = str(error)
-    return (Hole(near(IMM19), TARGET, _word(one), otherwise),)
+        fallback = str(error)
+    return (Fixup(near(IMM19), TARGET, _word(one), fallback),)
 
 
 def _prefetch(_one: Shape) -> Parts:

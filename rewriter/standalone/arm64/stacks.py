@@ -46,6 +46,6 @@ _ROOM: Final = PatternTable(
 def stack_roles(
     code: NDArray[np.uint8], offsets: NDArray[np.int64], _sizes: NDArray[np.uint8]
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """See `Maker.stack_roles`."""
+    """See `CodeGenerator.stack_roles`."""
     words = units_at(code, offsets, 4)
     return _STACK.kind[_STACK.match(words)] == _SWITCHES, _ROOM.kind[_ROOM.match(words)] == _USES

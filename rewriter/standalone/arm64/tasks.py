@@ -9,7 +9,7 @@ from functools import partial
 from typing import Final, assert_never
 
 from kinst.rewriter.assemble import assemble
-from kinst.rewriter.standalone.arm64.holes import address_hole, number_hole
+from kinst.rewriter.standalone.arm64.fixups import address_fixup, number_fixup
 from kinst.rewriter.standalone.code import scratch
 from kinst.rewriter.standalone.code.parts import HERE, TARGET, Parts
 from kinst.rewriter.standalone.code.recording import registers_of, stores
@@ -166,4 +166,4 @@ def _encoded(lines: str) -> bytes:
     return assemble(ARM64, lines)
 
 
-_ASSEMBLY: Final = Assembly(_encoded, address_hole, number_hole, ARM64.operand_registers)
+_ASSEMBLY: Final = Assembly(_encoded, address_fixup, number_fixup, ARM64.operand_registers)

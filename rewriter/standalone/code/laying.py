@@ -1,6 +1,6 @@
 """Templates behind one another -> their code at addresses.
 
-Holes begin in their shortest form. What that cannot hold takes what is there otherwise, which is longer, so that all
+Fixups begin in their shortest form. What that cannot hold takes what is there otherwise, which is longer, so that all
 behind it is farther away: until nothing changes.
 """
 
@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from kinst.rewriter.standalone.code.parts import TARGET, Addresses, Bytes, Form, Mask, Numbers, ranges
-from kinst.rewriter.standalone.code.templates import NO_FORM, Columns, Templates
+from kinst.rewriter.standalone.code.parts import TARGET, Addresses, Bytes, Encoding, Mask, Numbers, ranges
+from kinst.rewriter.standalone.code.templates import NO_ENCODING, Columns, Templates
 
 # Bytes of each group -> addresses of groups.
 Place = Callable[[Numbers], Addresses]
@@ -18,7 +18,7 @@ Place = Callable[[Numbers], Addresses]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pieces:
-    """Templates behind one another: columns. `row` says whose values their holes have, `group` where they are: both
+    """Templates behind one another: columns. `row` says whose values their fixups have, `group` where they are: both
     ascend.
 
     `own`: (rows, 16), the instruction of each row, and `own_size`, its bytes. `follows`: the row that `TARGET` leads
@@ -58,11 +58,11 @@ def lay(templates: Templates, pieces: Pieces, groups: int, place: Place) -> Laid
     row, group = pieces.row[owner], pieces.group[owner]
     while True:
         laying = _Laying.of(columns, pieces, part, row, group, groups, place)
-        filled = list(laying.filled([*templates.forms], [*templates.values]))
+        filled = list(laying.filled([*templates.encodings], [*templates.values]))
         fails = np.zeros(len(part), np.bool_)
         for which, _, fits in filled:
             fails[which[~fits]] = True
-        instead = columns.otherwise[part[fails]]
+        instead = columns.fallback[part[fails]]
         refused = first_of_groups(columns.refused[instead], group[fails], groups)
         if refused.any():
             return Laid(np.zeros(0, np.uint8), laying.start, laying.address, refused)
@@ -103,23 +103,23 @@ class _Laying:
         start = at[np.searchsorted(group, np.arange(groups + 1))]
         return cls(columns, pieces, part, row, group, size, at, start, place(np.diff(start)))
 
-    def filled(self, forms: list[Form], values: list[str]) -> Iterator[tuple[Numbers, Bytes, Mask]]:
-        """Holes of one form after the other: which parts, their bytes, and which of them fit."""
+    def filled(self, encodings: list[Encoding], values: list[str]) -> Iterator[tuple[Numbers, Bytes, Mask]]:
+        """Fixups of one form after the other: which parts, their bytes, and which of them fit."""
         columns, part = self.columns, self.part
-        form_of = columns.form[part]
+        encoding_of = columns.encoding[part]
         value = np.zeros(len(part), np.uint64)
-        holes = np.flatnonzero(form_of != NO_FORM)
-        value_of = columns.value[part[holes]]
+        fixups = np.flatnonzero(encoding_of != NO_ENCODING)
+        value_of = columns.value[part[fixups]]
         for number, name in enumerate(values):
-            chosen = holes[value_of == number]
+            chosen = fixups[value_of == number]
             value[chosen] = self.pieces.values[name][self.row[chosen]] if len(chosen) else 0
             if name == TARGET:
-                self._follow(value, chosen[np.array([one.follows for one in forms])[form_of[chosen]]])
-        for number, form in enumerate(forms):
-            chosen = np.flatnonzero(form_of == number)
+                self._follow(value, chosen[np.array([one.follows for one in encodings])[encoding_of[chosen]]])
+        for number, encoding in enumerate(encodings):
+            chosen = np.flatnonzero(encoding_of == number)
             if len(chosen):
                 where = self._address(self.at[chosen], self.group[chosen])
-                yield chosen, *form.fill(where, value[chosen], columns.operand[part[chosen]])
+                yield chosen, *encoding.fill(where, value[chosen], columns.operand[part[chosen]])
 
     def _follow(self, value: Addresses, chosen: Numbers) -> None:
         """What leads to an instruction of the same group leads to where that is now, its task included."""

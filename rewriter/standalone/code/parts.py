@@ -1,6 +1,6 @@
-"""Code of trampolines before it has its place: bytes, and holes for what depends on the place, or on the site.
+"""Code of trampolines before it has its place: bytes, and fixups for what depends on the place, or on the site.
 
-Holes are filled in bulk: a `Form` says how many of them at a time.
+Fixups are filled in bulk: a `Encoding` says how many of them at a time.
 """
 
 from collections.abc import Callable
@@ -15,10 +15,10 @@ Numbers = NDArray[np.int64]
 Bytes = NDArray[np.uint8]
 Mask = NDArray[np.bool_]
 Filled = tuple[Bytes, Mask]
-# Addresses of holes, what they shall hold, and the operand of each -> (n, size) bytes, and which can hold it.
+# Addresses of fixups, what they shall hold, and the operand of each -> (n, size) bytes, and which can hold it.
 Fill = Callable[[Addresses, Addresses, Numbers], Filled]
 
-# What holes hold: link addresses of the instruction, of what is behind it, of where it leads, and of its operand in
+# What fixups hold: link addresses of the instruction, of what is behind it, of where it leads, and of its operand in
 # memory; of what its task writes to; and the number of its site. Where jumps lead.
 HERE: Final = "here"
 BEHIND: Final = "behind"
@@ -32,7 +32,7 @@ GOAL: Final = "goal"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Form:
+class Encoding:
     """One way in which `size` bytes hold an address or a number. `follows`: where the address is of an instruction that
     has moved within the same group, it is that of the moved one."""
 
@@ -42,22 +42,22 @@ class Form:
 
 
 @dataclass(frozen=True, slots=True)
-class Hole:
+class Fixup:
     """Some bytes that differ. `operand` is the form's own. `otherwise` is what is there instead if the form cannot hold
     the value, or the reason why there is nothing."""
 
-    form: Form
+    encoding: Encoding
     value: str
     operand: int
-    otherwise: "tuple[bytes | Hole, ...] | str"
+    fallback: "tuple[bytes | Fixup, ...] | str"
 
 
-Parts = tuple[bytes | Hole, ...]
+Parts = tuple[bytes | Fixup, ...]
 
 
 def joined(*several: Parts) -> Parts:
     """Parts behind one another, as few as possible."""
-    result: list[bytes | Hole] = []
+    result: list[bytes | Fixup] = []
     for part in (part for parts in several for part in parts):
         last = result[-1] if result else None
         if isinstance(part, bytes) and isinstance(last, bytes):

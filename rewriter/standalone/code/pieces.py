@@ -25,9 +25,9 @@ def pieces(templates: Templates, rows: Rows, tasks: Tasks, sites: Numbers) -> tu
     Returns:
         The pieces, and the reason of each group that cannot be, 0 elsewhere.
     """
-    rules, is_last = templates.maker.rules, np.append(rows.group[1:] != rows.group[:-1], True)
+    rules, is_last = templates.generator.rules, np.append(rows.group[1:] != rows.group[:-1], True)
     compact = np.unique(rows.group[rows.size == rules.compact])
-    shapes = templates.maker.shapes(rows)
+    shapes = templates.generator.shapes(rows)
     template = np.full((len(rows), 3), NOTHING)
     template[:, 0] = templates.tasks(tasks, sites, rows, np.isin(rows.group, compact))
     template[:, 1] = templates.moved(rows, shapes)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from kinst.rewriter.liveness.effects import Effects
 from kinst.rewriter.liveness.search import live_before
 from kinst.rewriter.program import Program, code_in_batches
-from kinst.rewriter.standalone.code.trampoline import Maker
+from kinst.rewriter.standalone.code.trampoline import CodeGenerator
 from kinst.targets.columns import is_one_of
 from kinst.targets.instruction import Flow, Instructions
 
@@ -26,10 +26,10 @@ _FALLS = (Flow.NEXT, Flow.BRANCH, Flow.CALL, Flow.INDIRECT_CALL)
 _GOES = (Flow.JUMP, Flow.BRANCH, Flow.CALL)
 
 
-def without_stack(program: Program, found: Instructions, maker: Maker) -> Mask:
+def without_stack(program: Program, found: Instructions, generator: CodeGenerator) -> Mask:
     """Which of all instructions of the program's functions may not push."""
-    switches, trusts = _switches_and_trusts(program, found, maker)
-    ways = _Ways(found)
+    switches, trusts = _switches_and_trusts(program, found, generator)
+    ways = _Edges(found)
     leads = _reached(np.flatnonzero(switches).tolist(), trusts, ways.before)
     starts = ways.rows_at(program.functions.address)
     starts = starts[starts >= 0]
@@ -46,11 +46,11 @@ def _is_dead(found: Instructions, switches: Mask, trusts: Mask) -> Mask:
     return result
 
 
-def _switches_and_trusts(program: Program, found: Instructions, maker: Maker) -> tuple[Mask, Mask]:
+def _switches_and_trusts(program: Program, found: Instructions, generator: CodeGenerator) -> tuple[Mask, Mask]:
     """Which instructions load the stack pointer, and which rely on it as it is."""
     switches, trusts = np.zeros(len(found), np.bool_), np.zeros(len(found), np.bool_)
     for rows, code, offsets in code_in_batches(program, found):
-        switches[rows], trusts[rows] = maker.stack_roles(code, offsets, found.size[rows])
+        switches[rows], trusts[rows] = generator.stack_roles(code, offsets, found.size[rows])
     return switches, trusts & ~switches
 
 
@@ -62,7 +62,7 @@ def _never_returns(program: Program, found: Instructions, trusts: Mask) -> Mask:
     return leaves & ~stays
 
 
-class _Ways:
+class _Edges:
     """Where control comes from and goes to, a row at a time: only few are asked for."""
 
     def __init__(self, found: Instructions) -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Final
 
-from kinst.rewriter.standalone.code.parts import Hole, Parts, joined
+from kinst.rewriter.standalone.code.parts import Fixup, Parts, joined
 
 _ADDRESS: Final = "la"
 _NUMBER: Final = "number"
@@ -23,29 +23,29 @@ class Assembly:
     ``number``, by register and name."""
 
     encode: Callable[[str], bytes]
-    address: Callable[[int, str], Hole]
-    number: Callable[[int, str], Hole]
+    address: Callable[[int, str], Fixup]
+    number: Callable[[int, str], Fixup]
     registers: Mapping[str, int]
 
 
 def assembled(assembly: Assembly, text: str) -> Parts:
     """The parts of a text."""
     lines = filter(None, map(str.strip, text.splitlines()))
-    return joined(*(_parts(assembly, [*some]) for _, some in groupby(lines, _is_hole)))
+    return joined(*(_parts(assembly, [*some]) for _, some in groupby(lines, _is_fixup)))
 
 
-def _is_hole(line: str) -> bool:
+def _is_fixup(line: str) -> bool:
     return line.startswith((f"{_ADDRESS} ", f"{_NUMBER} "))
 
 
 def _parts(assembly: Assembly, lines: list[str]) -> Parts:
-    """Of lines that are all holes, or all none."""
-    if _is_hole(lines[0]):
-        return tuple(_hole(assembly, line) for line in lines)
+    """Of lines that are all fixups, or all none."""
+    if _is_fixup(lines[0]):
+        return tuple(_fixup(assembly, line) for line in lines)
     return (assembly.encode("\n".join(lines)),)
 
 
-def _hole(assembly: Assembly, line: str) -> Hole:
+def _fixup(assembly: Assembly, line: str) -> Fixup:
     what, _, operands = line.partition(" ")
     register, name = operands.split(", ")
     make = assembly.address if what == _ADDRESS else assembly.number

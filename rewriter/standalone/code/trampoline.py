@@ -92,8 +92,8 @@ class Rows:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What some instructions have in common: all that their code in a trampoline depends on, but for holes. `detail` is
-    the machine's own."""
+    """What instructions with the same displaced code have in common: everything that this code depends on, apart from
+    its fixups. `detail` is the machine's own."""
 
     code: bytes
     kind: int
@@ -104,7 +104,7 @@ class Shape:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Shapes:
-    """Those of `Rows`, as columns: `code` is (n, 16), without what goes into holes. `is_own`: it is in a trampoline as
+    """Those of `Rows`, as columns: `code` is (n, 16), without what goes into fixups. `is_own`: it is in a trampoline as
     it is. `operand`: what `OPERAND` is."""
 
     is_own: Mask
@@ -119,10 +119,10 @@ class Shapes:
 class Rules:
     """What groups a machine allows.
 
-    `unfinished`: flows that only the last instruction may have, `why_unfinished` else. A branch into the group leads to
-    where the instruction has moved if branches follow them (`Form.follows`), and is refused elsewhere, for the reason
-    `why_inside`. `compact`: if one is of so many bytes, tasks may be, too; 0: they are always alike. `jumps_by`: the
-    registers that jumps may go by if they are dead.
+    `unfinished`: flows that only the last instruction may have, else `why_unfinished`. A branch into the group is
+    retargeted to the displaced copy where branch encodings follow (`Encoding.follows`), else it is refused for
+    `why_inside`. `compact`: the size of an instruction whose presence in a group lets its tasks use short encodings; 0:
+    tasks are always encoded alike. `jumps_by`: the registers that jumps may use if they are dead.
     """
 
     unfinished: tuple[Flow, ...]
@@ -145,7 +145,7 @@ WORDS: Final = Rules(
 NO_JUMP: Final = "a jump does not reach from there to its trampoline and back"
 
 
-class Maker(Protocol):
+class CodeGenerator(Protocol):
     """One machine's code. All that it makes is position-independent: image and trampolines may be moved together.
 
     Whatever a task does, the guest finds registers, flags, and memory but for red zones that are dead, as they were.
@@ -203,14 +203,14 @@ class Maker(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tasks:
-    """Which of some `tasks` each site has, by number, and the columns of what goes into their holes."""
+    """Which of some `tasks` each site has, by number, and the columns of what goes into their fixups."""
 
     tasks: tuple[Task, ...]
     number: Numbers
     values: Mapping[str, NDArray[np.uint64]]
 
 
-def maker(facts: ArchFacts) -> Maker:
+def code_generator(facts: ArchFacts) -> CodeGenerator:
     """That of a machine of `kinst.targets.arch.registry`. Its module is imported at the first call."""
-    found: Maker = import_module(f"kinst.rewriter.standalone.{facts.name}.maker").MAKER
+    found: CodeGenerator = import_module(f"kinst.rewriter.standalone.{facts.name}.generator").GENERATOR
     return found

@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 
 from kinst.rewriter.planning.slots import CHUNK
-from kinst.rewriter.standalone.places.rooms import Room
+from kinst.rewriter.standalone.places.spare import Gap
 from kinst.targets.elf.header import PF_X, PT_LOAD, SHF_ALLOC, SHF_WRITE, SHT_NOBITS
 from kinst.targets.image import Image, Segment
 
@@ -21,7 +21,7 @@ _GIVEN_BACK: Final = ("__init_begin", "__init_end")
 _MOST_UNALIGNED: Final = 2  # a linker that puts data on a page of their own leaves up to so many of them
 
 
-def gaps(image: Image, code: int) -> tuple[Room, ...]:
+def gaps(image: Image, code: int) -> tuple[Gap, ...]:
     """Whole pages between segments, the first of which is executable, the largest first. `code`: an address of code
     that is mapped in the same way."""
     loads = sorted((one for one in image.segments if one.kind == PT_LOAD and one.size), key=lambda one: one.address)
@@ -36,7 +36,7 @@ def gaps(image: Image, code: int) -> tuple[Room, ...]:
     return tuple(sorted(found, key=lambda one: one[0] - one[1]))
 
 
-def slacks(image: Image) -> Iterator[Room]:
+def slacks(image: Image) -> Iterator[Gap]:
     """Memory that may be written, between what a segment has in the file and its .bss, which is aligned."""
     for one in image.sections:
         if one.kind != SHT_NOBITS or not one.flags & SHF_WRITE:

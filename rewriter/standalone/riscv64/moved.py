@@ -12,7 +12,7 @@ from kinst.rewriter.arch.patterns import Immediate
 from kinst.rewriter.arch.riscv64 import IMM_B, IMM_CB, IMM_CJ, IMM_J
 from kinst.rewriter.standalone.code.parts import TARGET, Parts
 from kinst.rewriter.standalone.code.trampoline import ImmovableError, Rows, Shape, Shapes
-from kinst.rewriter.standalone.riscv64.holes import JUMPS_BY, any_jump, branch, displaced_auipc, linked
+from kinst.rewriter.standalone.riscv64.fixups import JUMPS_BY, any_jump, branch, displaced_auipc, linked
 from kinst.targets.arch.riscv64 import RA, Kind
 from kinst.targets.columns import is_one_of
 

@@ -16,7 +16,7 @@ _SP: Final = np.uint32(1 << SP)
 def stack_roles(
     code: NDArray[np.uint8], offsets: NDArray[np.int64], sizes: NDArray[np.uint8]
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """See `Maker.stack_roles`. What swaps sp with a system register does both."""
+    """See `CodeGenerator.stack_roles`. What swaps sp with a system register does both."""
     words = units_at(code, offsets, 2)
     is_long = sizes == 4
     words[is_long] |= units_at(code, offsets[is_long] + 2, 2) << np.uint32(16)

@@ -23,7 +23,7 @@ from kinst.rewriter.standalone.code.trampoline import (
     Varying,
     Word,
 )
-from kinst.rewriter.standalone.riscv64.holes import address_hole, number_hole
+from kinst.rewriter.standalone.riscv64.fixups import address_fixup, number_fixup
 from kinst.rewriter.standalone.riscv64.short import shortened
 from kinst.targets.arch.riscv64 import GENERAL, PC, RISCV64, SP
 
@@ -154,5 +154,5 @@ def _encoded_short(lines: str) -> bytes:
     return b"".join(shortened(encode(line, 0)) for line in lines.splitlines())
 
 
-_PLAIN: Final = Assembly(_encoded, address_hole, number_hole, RISCV64.operand_registers)
+_PLAIN: Final = Assembly(_encoded, address_fixup, number_fixup, RISCV64.operand_registers)
 _SHORT: Final = replace(_PLAIN, encode=_encoded_short)

@@ -13,7 +13,7 @@ from kinst.rewriter.standalone.code.material import Material
 from kinst.rewriter.standalone.code.parts import CELL, FIRST, RING, SITE, Numbers
 from kinst.rewriter.standalone.code.pieces import pieces
 from kinst.rewriter.standalone.code.templates import Templates
-from kinst.rewriter.standalone.code.trampoline import ImmovableError, Maker, Rows, Tasks, Word
+from kinst.rewriter.standalone.code.trampoline import CodeGenerator, ImmovableError, Rows, Tasks, Word
 from kinst.targets.instruction import KEPT, Flow
 from kinst.targets.standalone import RING_HEAD
 
@@ -86,9 +86,9 @@ def rows_of(group: Sequence[Covered]) -> Rows:
     )
 
 
-def trampoline_of(maker: Maker, group: Sequence[Covered], address: int) -> bytes:
+def trampoline_of(generator: CodeGenerator, group: Sequence[Covered], address: int) -> bytes:
     """Raises ImmovableError: there is none."""
-    templates, tasks, sites = Templates(maker), [one.task for one in group], np.arange(len(group))
+    templates, tasks, sites = Templates(generator), [one.task for one in group], np.arange(len(group))
     sites[[task is None for task in tasks]] = -1
     alike = [_alike(task) for task in tasks]
     several = tuple(dict.fromkeys(alike))
@@ -115,13 +115,13 @@ def _values(task: Count | Record | None) -> tuple[int, int, int, int]:
             return 0, 0, 0, 0
 
 
-def jump_to(maker: Maker, address: int, size: int, target: int, dead: int = 0) -> bytes:
+def jump_to(generator: CodeGenerator, address: int, size: int, target: int, dead: int = 0) -> bytes:
     """Raises ImmovableError: there is none."""
-    templates = Templates(maker)
+    templates = Templates(generator)
     at, goal = np.array([address], np.uint64), np.array([target], np.uint64)
     laid = jumping.lay_jumps(templates, at, np.array([size]), goal, np.array([dead], np.uint32))
     code = _code(templates, laid)
-    return code + maker.filler(size - len(code))
+    return code + generator.filler(size - len(code))
 
 
 def _code(templates: Templates, laid: Laid) -> bytes:

@@ -20,7 +20,7 @@ from kinst.targets.instruction import Verdict
 from kinst.targets.standalone import WORD
 from tests.gated import long_after_first
 from tests.images import at_hand, real_image
-from tests.rewriter.standalone.amd64_runs import APART, MAKER, Moved, moved_by
+from tests.rewriter.standalone.amd64_runs import APART, GENERATOR, Moved, moved_by
 from tests.rewriter.standalone.single import Count, Record, covered_in
 from tests.rewriter.tracer_room import is_behind_room
 
@@ -36,7 +36,7 @@ def groups_of(image: str) -> tuple[Material, Groups]:
     found = instructions_of(program, np.arange(len(program.functions)))
     sites = np.flatnonzero(np.isin(found.verdict, (Verdict.COPY, Verdict.EMULATE)))
     decisions = decide(program, found, sites)
-    material = Material(program, found, dead_before(program, found), without_stack(program, found, MAKER))
+    material = Material(program, found, dead_before(program, found), without_stack(program, found, GENERATOR))
     return material, groups(found, sites, decisions, AMD64.jump)
 
 

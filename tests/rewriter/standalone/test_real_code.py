@@ -17,7 +17,7 @@ from kinst.rewriter.program import instructions_of, open_program
 from kinst.rewriter.standalone.code.groups import groups
 from kinst.rewriter.standalone.code.material import Material
 from kinst.rewriter.standalone.code.stacks import without_stack
-from kinst.rewriter.standalone.code.trampoline import ImmovableError, maker
+from kinst.rewriter.standalone.code.trampoline import ImmovableError, code_generator
 from kinst.targets.image import open_image
 from kinst.targets.instruction import Instructions, Verdict
 from tests.gated import long_where
@@ -48,10 +48,10 @@ def test_what_is_displaced_does_what_it_did(image: str) -> None:
     program = open_program(open_image(real_image(image)))
     facts = program.image.facts
     model, dissector, vector_bits = PARTS[facts.name]
-    machine = Machine(model, dissector, effector(facts), maker(facts), vector_bits)
+    machine = Machine(model, dissector, effector(facts), code_generator(facts), vector_bits)
     found = instructions_of(program, np.arange(len(program.functions)))
     sites = np.flatnonzero(np.isin(found.verdict, (Verdict.COPY, Verdict.EMULATE)))
-    material = Material(program, found, dead_before(program, found), without_stack(program, found, machine.maker))
+    material = Material(program, found, dead_before(program, found), without_stack(program, found, machine.generator))
     scratch = sum(1 << facts.registers.index(name) for name in facts.linux.tracer_scratch)
     every = groups(found, sites, decide(program, found, sites), facts.jump)
     choose, outcomes = random.Random(1), Counter[str]()

@@ -1,13 +1,13 @@
-"""Forms of holes that machines have in common whose instructions are words."""
+"""Forms of fixups that machines have in common whose instructions are words."""
 
 from functools import cache
 
 from kinst.rewriter.arch.patterns import Immediate
-from kinst.rewriter.standalone.code.parts import Addresses, Filled, Form, Numbers, as_bytes, distances
+from kinst.rewriter.standalone.code.parts import Addresses, Encoding, Filled, Numbers, as_bytes, distances
 
 
 @cache
-def near(layout: Immediate, size: int = 4) -> Form:
+def near(layout: Immediate, size: int = 4) -> Encoding:
     """An instruction, which is the operand but for how far it is."""
 
     def fill(at: Addresses, value: Addresses, operand: Numbers) -> Filled:
@@ -15,4 +15,4 @@ def near(layout: Immediate, size: int = 4) -> Form:
         bits = layout.bits_of(away)
         return as_bytes(operand | bits, size), layout.of(bits) == away
 
-    return Form(size, fill)
+    return Encoding(size, fill)

@@ -6,8 +6,8 @@ import numpy as np
 
 from kinst.rewriter.arch.arm64 import IMM21, IMM21_PAGE, IMM26
 from kinst.rewriter.standalone.arm64.words import ADD, ADR, ADRP, MOVK, MOVZ, PAGE, TOO_FAR, B
-from kinst.rewriter.standalone.code.parts import Addresses, Fill, Filled, Form, Hole, Numbers, as_bytes, distances
-from kinst.rewriter.standalone.code.word_forms import near
+from kinst.rewriter.standalone.code.parts import Addresses, Encoding, Fill, Filled, Fixup, Numbers, as_bytes, distances
+from kinst.rewriter.standalone.code.word_encodings import near
 
 _TO_PAGE: Final = np.uint64((1 << 64) - PAGE)
 
@@ -32,25 +32,25 @@ def _number(halves: int) -> Fill:
     return fill
 
 
-_ADR, _ADRP, _FAR, _B = near(IMM21), Form(4, _page), Form(8, _far), near(IMM26)
-_MOVZ, _MOVK = Form(4, _number(1)), Form(8, _number(2))
+_ADR, _ADRP, _FAR, _B = near(IMM21), Encoding(4, _page), Encoding(8, _far), near(IMM26)
+_MOVZ, _MOVK = Encoding(4, _number(1)), Encoding(8, _number(2))
 
 
-def page_hole(register: int, value: str) -> Hole:
+def page_fixup(register: int, value: str) -> Fixup:
     """adrp."""
-    return Hole(_ADRP, value, register, TOO_FAR)
+    return Fixup(_ADRP, value, register, TOO_FAR)
 
 
-def address_hole(register: int, value: str) -> Hole:
+def address_fixup(register: int, value: str) -> Fixup:
     """adr; else adrp and add, which are right wherever both are moved to by whole pages."""
-    return Hole(_ADR, value, ADR | register, (Hole(_FAR, value, register, TOO_FAR),))
+    return Fixup(_ADR, value, ADR | register, (Fixup(_FAR, value, register, TOO_FAR),))
 
 
-def number_hole(register: int, value: str) -> Hole:
+def number_fixup(register: int, value: str) -> Fixup:
     """movz, and movk if it takes one."""
-    return Hole(_MOVZ, value, register, (Hole(_MOVK, value, register, "it is no number of 32 bits"),))
+    return Fixup(_MOVZ, value, register, (Fixup(_MOVK, value, register, "it is no number of 32 bits"),))
 
 
-def jump_hole(value: str, why: str) -> Hole:
+def jump_fixup(value: str, why: str) -> Fixup:
     """b, or the reason why there is none."""
-    return Hole(_B, value, B, why)
+    return Fixup(_B, value, B, why)

@@ -1,4 +1,4 @@
-"""amd64: the `Maker`. Jumps are e9 rel32, or eb rel8 where that has no room."""
+"""amd64: the `CodeGenerator`. Jumps are e9 rel32, or eb rel8 where that has no room."""
 
 from typing import Final
 
@@ -25,49 +25,49 @@ _RULES: Final = Rules(
 )
 
 
-class Amd64Maker:
-    """The `Maker` of 64-bit mode."""
+class Amd64Generator:
+    """The `CodeGenerator` of 64-bit mode."""
 
     rules = _RULES
 
     def needed(self, task: Task, dead: Masks) -> Masks:
-        """See `Maker.needed`."""
+        """See `CodeGenerator.needed`."""
         return tasks.needed(task, dead)
 
     def task(self, task: Task, dead: int, *, has_stack: bool, is_compact: bool) -> Parts:
-        """See `Maker.task`."""
+        """See `CodeGenerator.task`."""
         del is_compact
         return tasks.done(task, dead, has_stack=has_stack)
 
     def shapes(self, rows: Rows) -> Shapes:
-        """See `Maker.shapes`."""
+        """See `CodeGenerator.shapes`."""
         return shapes(rows)
 
     def moved(self, shape: Shape) -> Parts:
-        """See `Maker.moved`."""
+        """See `CodeGenerator.moved`."""
         return moved(shape)
 
     def leave(self, dead: int) -> Parts:
-        """See `Maker.leave`."""
+        """See `CodeGenerator.leave`."""
         del dead
         return jump_to(BEHIND)
 
     def jump(self, size: int, dead: int) -> Parts:
-        """See `Maker.jump`."""
+        """See `CodeGenerator.jump`."""
         del dead
         if size < _SHORT_SIZE:
             raise ImmovableError("it is too short for a jump")
         return jump_to(GOAL) if size >= AMD64.jump.size else short_jump_to(GOAL)
 
     def filler(self, size: int) -> bytes:
-        """See `Maker.filler`."""
+        """See `CodeGenerator.filler`."""
         return BREAKPOINT * size
 
     def stack_roles(
         self, code: NDArray[np.uint8], offsets: NDArray[np.int64], sizes: NDArray[np.uint8]
     ) -> tuple[Mask, Mask]:
-        """See `Maker.stack_roles`."""
+        """See `CodeGenerator.stack_roles`."""
         return stack_roles(code, offsets, sizes)
 
 
-MAKER: Final = Amd64Maker()
+GENERATOR: Final = Amd64Generator()

@@ -19,15 +19,15 @@ from kinst.rewriter.standalone.code.parts import (
     HERE,
     TARGET,
     Addresses,
+    Encoding,
     Filled,
-    Form,
-    Hole,
+    Fixup,
     Numbers,
     Parts,
     as_bytes,
     distances,
 )
-from kinst.rewriter.standalone.code.word_forms import near
+from kinst.rewriter.standalone.code.word_encodings import near
 from kinst.rewriter.standalone.riscv64.words import JAL
 from kinst.targets.arch.riscv64 import RA
 
@@ -44,14 +44,14 @@ _TOO_FAR: Final = "it is more than 2 GiB from what it refers to"
 
 
 @cache
-def over_jump(layout: Immediate, size: int) -> Form:
+def over_jump(layout: Immediate, size: int) -> Encoding:
     """A branch, the operand, that leads over the jump behind it."""
 
     def fill(at: Addresses, value: Addresses, operand: Numbers) -> Filled:
         code, fits = _J.fill(at + np.uint64(size), value, np.full(len(at), JAL))
         return np.hstack([as_bytes(operand | layout.bits_of(size + 4), size), code]), fits
 
-    return Form(size + 4, fill)
+    return Encoding(size + 4, fill)
 
 
 def _pair(upper: Numbers, lower: Numbers, away: Numbers) -> Filled:
@@ -85,43 +85,48 @@ def _small_number(_at: Addresses, value: Addresses, register: Numbers) -> Filled
     return as_bytes(_ADDI | register << 7 | IMM_I.bits_of(number), 4), number >> 11 == 0
 
 
-_J, _C_J_FORM, _FAR_JUMP = near(IMM_J), near(IMM_CJ, 2), Form(8, _far_jump)
-_LA, _DISPLACED, _LI, _LI_SMALL = Form(8, _address), Form(8, _displaced), Form(8, _number), Form(4, _small_number)
+_J, _C_J_ENCODING, _FAR_JUMP = near(IMM_J), near(IMM_CJ, 2), Encoding(8, _far_jump)
+_LA, _DISPLACED, _LI, _LI_SMALL = (
+    Encoding(8, _address),
+    Encoding(8, _displaced),
+    Encoding(8, _number),
+    Encoding(4, _small_number),
+)
 
 
-def address_hole(register: int, value: str) -> Hole:
+def address_fixup(register: int, value: str) -> Fixup:
     """auipc and addi."""
-    return Hole(_LA, value, register, _TOO_FAR)
+    return Fixup(_LA, value, register, _TOO_FAR)
 
 
-def displaced_auipc(word: int) -> Hole:
+def displaced_auipc(word: int) -> Fixup:
     """auipc of somewhere else."""
-    return Hole(_DISPLACED, HERE, word, _TOO_FAR)
+    return Fixup(_DISPLACED, HERE, word, _TOO_FAR)
 
 
-def number_hole(register: int, value: str) -> Hole:
+def number_fixup(register: int, value: str) -> Fixup:
     """li."""
-    return Hole(_LI_SMALL, value, register, (Hole(_LI, value, register, "it is no number of 31 bits"),))
+    return Fixup(_LI_SMALL, value, register, (Fixup(_LI, value, register, "it is no number of 31 bits"),))
 
 
 def linked(register: int) -> Parts:
     """What is behind it in the register, which may be zero."""
-    return (address_hole(register, BEHIND),) if register else ()
+    return (address_fixup(register, BEHIND),) if register else ()
 
 
 def short_jump(value: str, why: str) -> Parts:
     """c.j, or the reason why there is none."""
-    return (Hole(_C_J_FORM, value, _C_J, why),)
+    return (Fixup(_C_J_ENCODING, value, _C_J, why),)
 
 
 def any_jump(value: str, dead: int, why: str) -> Parts:
     """j; else auipc and jalr by one of the dead registers, or the reason why there is none."""
-    return (Hole(_J, value, JAL, _far(value, dead, why)),)
+    return (Fixup(_J, value, JAL, _far(value, dead, why)),)
 
 
 def _far(value: str, dead: int, why: str) -> Parts | str:
     register = next((number for number in _FAR if dead >> number & 1), None)
-    return why if register is None else (Hole(_FAR_JUMP, value, register, _TOO_FAR),)
+    return why if register is None else (Fixup(_FAR_JUMP, value, register, _TOO_FAR),)
 
 
 def branch(layout: Immediate, word: int, opposite: int, size: int, dead: int, why: str) -> Parts:
@@ -129,5 +134,5 @@ def branch(layout: Immediate, word: int, opposite: int, size: int, dead: int, wh
     bare = word ^ opposite
     leap = _far(TARGET, dead, why)
     far = leap if isinstance(leap, str) else ((bare | layout.bits_of(size + 8)).to_bytes(size, "little"), *leap)
-    jump = Hole(over_jump(layout, size), TARGET, bare, far)
-    return (Hole(near(layout, size), TARGET, word, (jump,)),)
+    jump = Fixup(over_jump(layout, size), TARGET, bare, far)
+    return (Fixup(near(layout, size), TARGET, word, (jump,)),)

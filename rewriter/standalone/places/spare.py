@@ -26,17 +26,17 @@ _CODE_ENDS: Final = ("_etext", "__init_text_begin")
 _PAGE: Final = 1 << 12
 _MARGIN: Final = 512  # bytes at both ends: a short jump of a site may lead to a long one there
 
-Room = tuple[int, int]  # its first address, and the one behind it
+Gap = tuple[int, int]  # its first address, and the one behind it
 
 
 @dataclass(frozen=True, slots=True)
-class Inside:
+class SpareSpace:
     """Room for code that is in the file, in address order; room that is not, but mapped with the code; and room for
     data, the largest first."""
 
-    code: tuple[Room, ...]
-    gap: Room | None
-    data: tuple[Room, ...]
+    code: tuple[Gap, ...]
+    unfiled: Gap | None
+    data: tuple[Gap, ...]
 
     def data_place(self, size: int) -> int | None:
         """Where so many bytes of data have room; None if nowhere."""
@@ -48,27 +48,27 @@ class Inside:
         return any(start <= address and address + size <= end for start, end in self.data)
 
 
-def code_rooms(image: Image, functions: Functions) -> tuple[Room, ...]:
+def code_gaps(image: Image, functions: Functions) -> tuple[Gap, ...]:
     """Room in the file, between functions and behind the last of them, in address order."""
     behind = _behind_code(image)
     is_zero = behind is not None and _is_loaded(image, behind) and not any(image.read(behind[0], behind[1] - behind[0]))
     return tuple(sorted({*_filled(image, functions), *([behind] if behind and is_zero else ())}))
 
 
-def code_gap(image: Image) -> Room | None:
+def unfiled_gap(image: Image) -> Gap | None:
     """Room that is mapped and not in the file, behind the last function."""
     behind = _behind_code(image)
     return behind if behind and not _is_loaded(image, behind) else None
 
 
-def _is_loaded(image: Image, room: Room) -> bool:
+def _is_loaded(image: Image, gap: Gap) -> bool:
     """Whether a segment's bytes in the file begin in it, end in it, or hold it."""
     return any(
-        one.address < room[1] and room[0] < one.address + one.file_size for one in image.segments if one.kind == PT_LOAD
+        one.address < gap[1] and gap[0] < one.address + one.file_size for one in image.segments if one.kind == PT_LOAD
     )
 
 
-def _filled(image: Image, functions: Functions) -> tuple[Room, ...]:
+def _filled(image: Image, functions: Functions) -> tuple[Gap, ...]:
     """Long runs of breakpoints: what linkers fill code up with, if at all."""
     breakpoint_ = image.facts.breakpoints.get(1)
     if breakpoint_ is None:
@@ -78,19 +78,19 @@ def _filled(image: Image, functions: Functions) -> tuple[Room, ...]:
         is_filler = code_of(image, region) == breakpoint_[0]
         edges = np.flatnonzero(np.diff(is_filler, prepend=False, append=False))
         for start, end in edges.reshape(-1, 2).tolist():
-            room = region.address + start + _MARGIN, region.address + end - _MARGIN
-            if end - start >= LEAST and not _is_entered(functions, room):
-                found.append(room)
+            gap = region.address + start + _MARGIN, region.address + end - _MARGIN
+            if end - start >= LEAST and not _is_entered(functions, gap):
+                found.append(gap)
     return tuple(found)
 
 
-def _is_entered(functions: Functions, room: Room) -> bool:
+def _is_entered(functions: Functions, gap: Gap) -> bool:
     """Whether a function begins in it: then it is code that only breaks. One may end in it, by its symbol's size."""
-    first, last = np.searchsorted(functions.address, np.array(room, np.uint64)).tolist()
+    first, last = np.searchsorted(functions.address, np.array(gap, np.uint64)).tolist()
     return bool(first < last)
 
 
-def _behind_code(image: Image) -> Room | None:
+def _behind_code(image: Image) -> Gap | None:
     """From the last section of code to a label up to which kernels map code: no section has it, so that nothing refers
     to it but by that label."""
     labels = (image.symbols.address_of(name) for name in _CODE_ENDS)
@@ -108,12 +108,12 @@ def _behind_code(image: Image) -> Room | None:
     return (start, end) if is_code and start < end else None
 
 
-def data_rooms(image: Image) -> tuple[Room, ...]:
+def data_gaps(image: Image) -> tuple[Gap, ...]:
     """Memory that may be written and that nothing has; the largest first."""
     return tuple(sorted({*_paddings(image), *_behind_data(image)}, key=lambda one: one[0] - one[1]))
 
 
-def _behind_data(image: Image) -> Iterator[Room]:
+def _behind_data(image: Image) -> Iterator[Gap]:
     """From the last label of a kernel to ``_end``, up to which it maps and keeps memory: for a label that ends a range,
     or a stack, which grows away from there."""
     symbols, end = image.symbols, image.symbols.address_of("_end")
@@ -126,7 +126,7 @@ def _behind_data(image: Image) -> Iterator[Room]:
         yield last, end
 
 
-def _paddings(image: Image) -> Iterator[Room]:
+def _paddings(image: Image) -> Iterator[Gap]:
     """Between an object of .bss and a multiple of `LEAST`. Not behind a label: what has a name and no size is
     somebody's range."""
     symbols = image.symbols
@@ -146,8 +146,8 @@ def _paddings(image: Image) -> Iterator[Room]:
             yield first, last
 
 
-def from_address(rooms: Sequence[Room], address: int) -> tuple[Room, ...]:
+def from_address(gaps: Sequence[Gap], address: int) -> tuple[Gap, ...]:
     """What of the rooms is behind an address that is in one; nothing if it is in none."""
-    if not any(start <= address < end for start, end in rooms):
+    if not any(start <= address < end for start, end in gaps):
         return ()
-    return tuple((max(start, address), end) for start, end in rooms if address < end)
+    return tuple((max(start, address), end) for start, end in gaps if address < end)
