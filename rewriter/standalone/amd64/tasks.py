@@ -50,12 +50,9 @@ def needed(task: Task, dead: Masks) -> Masks:
     return registers | np.where(is_free, flags, np.uint32(0))
 
 
-def done(task: Task, dead: int, *, has_stack: bool) -> Parts:
-    """The task.
-
-    Raises:
-        ImmovableError: there is nothing to work with, or a word that cannot be had.
-    """
+def task_code(task: Task, dead: int, *, has_stack: bool, is_compact: bool) -> Parts:
+    """See `CodeGenerator.task`."""
+    del is_compact
     registers = dead & _REGISTERS
     match task:
         case Count():

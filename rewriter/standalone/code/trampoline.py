@@ -1,6 +1,6 @@
 """What a machine makes for a standalone image: jumps, and trampolines that do by themselves what their probes want."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Final, Protocol
@@ -145,47 +145,30 @@ WORDS: Final = Rules(
 NO_JUMP: Final = "a jump does not reach from there to its trampoline and back"
 
 
-class CodeGenerator(Protocol):
-    """One machine's code. All that it makes is position-independent: image and trampolines may be moved together.
+class TaskCode(Protocol):
+    """The function in `CodeGenerator.task`."""
 
-    Whatever a task does, the guest finds registers, flags, and memory but for red zones that are dead, as they were.
-    Trampolines are a multiple of the machine's instruction alignment. What raises ImmovableError has no such code.
-    """
+    def __call__(self, task: Task, dead: int, *, has_stack: bool, is_compact: bool) -> Parts:
+        """What is done before an instruction.
 
-    @property
-    def rules(self) -> Rules:
-        """What may be in a trampoline together."""
+        Args:
+            task: what to do.
+            dead: registers and flags that the code may change, of those that `CodeGenerator.needed` named.
+            has_stack: others may be saved on the stack.
+            is_compact: short encodings may be used (`Rules.compact`).
+
+        Raises:
+            ImmovableError: too few registers are dead and there is no stack, or a word cannot be read.
+        """
         ...
 
-    def needed(self, task: Task, dead: Masks) -> Masks:
-        """What of that matters to a task."""
-        ...
 
-    def task(self, task: Task, dead: int, *, has_stack: bool, is_compact: bool) -> Parts:
-        """What is done before an instruction. `dead` is `needed`."""
-        ...
+class StackRoles(Protocol):
+    """The function in `CodeGenerator.stack_roles`."""
 
-    def shapes(self, rows: Rows) -> Shapes:
-        """What tells the code of instructions apart."""
-        ...
-
-    def moved(self, shape: Shape) -> Parts:
-        """An instruction with the effect that it has where it was."""
-        ...
-
-    def leave(self, dead: int) -> Parts:
-        """A jump to `BEHIND`."""
-        ...
-
-    def jump(self, size: int, dead: int) -> Parts:
-        """A jump to `GOAL`, the shortest that is needed, in at most `size` bytes, by one of the dead registers."""
-        ...
-
-    def filler(self, size: int) -> bytes:
-        """Breakpoints, for what a jump leaves of an instruction."""
-        ...
-
-    def stack_roles(self, code: NDArray[np.uint8], offsets: Numbers, sizes: NDArray[np.uint8]) -> tuple[Mask, Mask]:
+    def __call__(
+        self, code: NDArray[np.uint8], offsets: Numbers, sizes: NDArray[np.uint8], /
+    ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """What instructions have to do with the stack.
 
         Args:
@@ -194,11 +177,31 @@ class CodeGenerator(Protocol):
             sizes: of them.
 
         Returns:
-            Which load the stack pointer with something other than itself and a constant or an index, or a frame pointer
-            in an epilogue: the functions they are in may run where there is no stack to push on. And which push, call
-            by the stack, or move the stack pointer by a number: so there is a stack. Some may do both.
+            Which instructions load the stack pointer with something other than itself and a constant or an index, or
+            the frame pointer in an epilogue: their functions may run where there is no stack to push on. And which
+            push, call through the stack, or move the stack pointer by a constant: there is a stack. Some may do both.
         """
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class CodeGenerator:
+    """One machine's code. All that it makes is position-independent: image and trampolines may be moved together.
+
+    Whatever a task does, the guest finds its registers, flags and memory as they were, except red zones that are dead.
+    Trampolines are a multiple of the machine's instruction alignment. A function that has no code for what is asked
+    raises ImmovableError.
+    """
+
+    rules: Rules
+    needed: Callable[[Task, Masks], Masks]  # which of the dead registers and flags a task's code depends on
+    task: TaskCode
+    shapes: Callable[[Rows], Shapes]
+    moved: Callable[[Shape], Parts]  # an instruction, with the effect that it has at its own address
+    leave: Callable[[int], Parts]  # a jump to `BEHIND`, through one of the dead registers if need be
+    jump: Callable[[int, int], Parts]  # size, dead: the shortest jump to `GOAL` that reaches, in at most `size` bytes
+    filler: Callable[[int], bytes]  # so many bytes of breakpoints: what a jump leaves of the instructions it covers
+    stack_roles: StackRoles
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,46 +1,39 @@
-"""riscv64: what is done before a site's instruction -> code. Only atomic instructions touch what CPUs share."""
+"""riscv64: what is done before a site's instruction -> code. Only atomic instructions (Zaamo) touch what CPUs share."""
 
-from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
-from typing import Final, assert_never
+from typing import Final
 
 from kinst.rewriter.arch.patterns import distance
 from kinst.rewriter.patching.riscv64 import encode
-from kinst.rewriter.standalone.code import scratch
-from kinst.rewriter.standalone.code.parts import HERE, Parts
-from kinst.rewriter.standalone.code.recording import registers_of, stores
+from kinst.rewriter.standalone.code import word_tasks
+from kinst.rewriter.standalone.code.parts import Parts
 from kinst.rewriter.standalone.code.scratch import Scratch
 from kinst.rewriter.standalone.code.template import Assembly, assembled
-from kinst.rewriter.standalone.code.trampoline import (
-    Clock,
-    Constant,
-    Count,
-    Masks,
-    Record,
-    Register,
-    Task,
-    Varying,
-    Word,
-)
+from kinst.rewriter.standalone.code.trampoline import Masks, Task
+from kinst.rewriter.standalone.code.word_tasks import Dialect, Routine
 from kinst.rewriter.standalone.riscv64.fixups import address_fixup, number_fixup
 from kinst.rewriter.standalone.riscv64.short import shortened
 from kinst.targets.arch.riscv64 import GENERAL, PC, RISCV64, SP
 
-# What may be saved and given back: not what interrupts' handlers find the CPU, its globals and frames by.
+# Without sp, gp, tp and s0: interrupt handlers find the CPU, its globals and its frames by them.
 _USABLE: Final = tuple(
     map(
         GENERAL.index, (*(f"t{n}" for n in range(7)), *(f"a{n}" for n in range(7, -1, -1)), *GENERAL[18:28], "s1", "ra")
     )
 )
-_TO_COUNT, _TO_RECORD = 2, 3  # registers that they take
-_COUNT: Final = """
+_COUNT: Final = Routine(
+    ("cell", "one"),
+    """
     la {cell}, cell
     li {one}, 1
     amoadd.d zero, {one}, ({cell})
-"""
-# The place of record n is n modulo the capacity: its lowest bits.
-_RECORD: Final = """
+""",
+)
+# Record n is in place n modulo the capacity, a power of two: the lowest bits of n. The fence orders the words before
+# the ticket, which readers on other harts look for (RVWMO keeps no order of stores to different addresses).
+_RECORD: Final = Routine(
+    ("ring", "ticket", "place"),
+    """
     la {ring}, ring
     li {place}, 1
     amoadd.d {ticket}, {place}, ({ring})
@@ -53,72 +46,32 @@ _RECORD: Final = """
     addi {ticket}, {ticket}, 1
     fence
     sd {ticket}, 0({place})
-"""
+""",
+)
 
 
 def needed(task: Task, dead: Masks) -> Masks:
-    """The registers that it takes."""
-    if isinstance(task, Count):
-        return scratch.needed(_TO_COUNT, _USABLE, dead)
-    return scratch.needed(_TO_RECORD, _USABLE, dead, registers_of(task))
+    """See `CodeGenerator.needed`."""
+    return word_tasks.needed(_DIALECT, task, dead)
 
 
-def done(task: Task, dead: int, *, has_stack: bool, is_compact: bool) -> Parts:
-    """The task, with instructions of 2 bytes or without."""
-    assembly = _SHORT if is_compact else _PLAIN
-    match task:
-        case Count():
-            return assembled(assembly, _counting(dead, has_stack=has_stack))
-        case Record():
-            return assembled(assembly, _recording(task, dead, has_stack=has_stack))
-
-
-def _counting(dead: int, *, has_stack: bool) -> str:
-    """One more in the cell."""
-    chosen = scratch.scratch(_TO_COUNT, _USABLE, dead, has_stack=has_stack)
-    cell, number = _names(chosen)
-    return _kept(chosen, _COUNT.format(cell=cell, one=number))
-
-
-def _recording(task: Record, dead: int, *, has_stack: bool) -> str:
-    """A record of the ring. The ticket is stored last: who reads it finds the rest."""
-    chosen = scratch.scratch(_TO_RECORD, _USABLE, dead, registers_of(task), has_stack=has_stack)
-    ring, ticket, place = _names(chosen)
-    index = _index(place, ticket, task.mask)
-    words = stores(task, partial(_load, chosen, ring), f"sd {{register}}, {{offset}}({place})")
-    text = _RECORD.format(ring=ring, ticket=ticket, place=place, index=index, stride=task.stride, words=words)
-    return _kept(chosen, text)
+def task_code(task: Task, dead: int, *, has_stack: bool, is_compact: bool) -> Parts:
+    """See `CodeGenerator.task`."""
+    return assembled(_SHORT if is_compact else _PLAIN, word_tasks.task_text(_DIALECT, task, dead, has_stack=has_stack))
 
 
 def _index(place: str, ticket: str, mask: int) -> str:
-    """The bits of the mask, which are the lowest."""
+    """By two shifts: andi takes masks of 11 bits only."""
     unused = 64 - mask.bit_length()
     return f"slli {place}, {ticket}, {unused}\nsrli {place}, {place}, {unused}" if mask else f"li {place}, 0"
 
 
-def _load(chosen: Scratch, spare: str, word: Word) -> tuple[str, str]:
-    """The register that a word is in, and the line that loads it."""
-    match word:
-        case Clock():
-            return spare, f"csrr {spare}, time"
-        case Varying(name):
-            return spare, f"number {spare}, {name}"
-        case Constant(value):
-            return spare, "\n".join(_number_in(spare, distance(0, value)))
-        case Register(number) if number == PC:
-            return spare, f"la {spare}, {HERE}"
-        case Register(number) if number == SP:
-            return spare, f"addi {spare}, sp, {chosen.frame}"
-        case Register(number) if number in chosen.saved:
-            return spare, f"ld {spare}, {chosen.place(number)}(sp)"
-        case Register(number):
-            return GENERAL[number], ""
-        case other:
-            assert_never(other)
+def _constant(register: str, value: int) -> str:
+    return "\n".join(_number_in(register, distance(0, value)))
 
 
 def _number_in(register: str, value: int) -> list[str]:
-    """li, or of more than 32 bits the upper ones, a shift, and the lower ones, 12 at a time."""
+    """li; beyond 32 bits the upper part, a shift, and the lower 12 bits, which addi takes as a signed number."""
     if -(1 << 31) <= value < 1 << 31:
         return [f"li {register}, {value}"]
     low = (value & 0xFFF) - ((value & 0x800) << 1)
@@ -126,24 +79,10 @@ def _number_in(register: str, value: int) -> list[str]:
     return [*upper, f"addi {register}, {register}, {low}"] if low else upper
 
 
-def _names(chosen: Scratch) -> Sequence[str]:
-    return [GENERAL[number] for number in chosen.registers]
-
-
-def _kept(chosen: Scratch, text: str) -> str:
-    """The text between saving registers on the stack and giving them back."""
-    if not chosen.saved:
-        return text
+def _save(chosen: Scratch) -> tuple[list[str], list[str]]:
     places = [f"{GENERAL[number]}, {chosen.place(number)}(sp)" for number in chosen.saved]
-    return "\n".join(
-        [
-            f"addi sp, sp, -{chosen.frame}",
-            *(f"sd {place}" for place in places),
-            text,
-            *(f"ld {place}" for place in places),
-            f"addi sp, sp, {chosen.frame}",
-        ]
-    )
+    down, up = f"addi sp, sp, -{chosen.frame}", f"addi sp, sp, {chosen.frame}"
+    return [down, *(f"sd {place}" for place in places)], [*(f"ld {place}" for place in places), up]
 
 
 def _encoded(lines: str) -> bytes:
@@ -156,3 +95,22 @@ def _encoded_short(lines: str) -> bytes:
 
 _PLAIN: Final = Assembly(_encoded, address_fixup, number_fixup, RISCV64.operand_registers)
 _SHORT: Final = replace(_PLAIN, encode=_encoded_short)
+_DIALECT: Final = Dialect(
+    usable=_USABLE,
+    registers=GENERAL,
+    pc=PC,
+    stack_pointer=SP,
+    unrecordable={},
+    count=_COUNT,
+    record=_RECORD,
+    spare="ring",
+    index=_index,
+    constant=_constant,
+    address="la {register}, {name}",
+    number="number {register}, {name}",
+    clock="csrr {register}, time",
+    stack="addi {register}, sp, {offset}",
+    load_saved="ld {register}, {offset}(sp)",
+    store="sd {register}, {offset}({place})",
+    save=_save,
+)
