@@ -1,4 +1,4 @@
-"""A program and a manifest -> the code that makes its sites standalone, for any place; or why a site cannot be."""
+"""A program and a manifest -> the code that makes its sites standalone, in given gaps; or why a site cannot be."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -30,8 +30,8 @@ _OVERLAPS = "its function overlaps another one"
 
 @dataclass(frozen=True, slots=True)
 class Generated:
-    """Trampolines one behind the other in each room, with its address; jumps by address; the trampoline of each site;
-    rows of sites that have none, with the reason; and how many bytes the last room must have, if that is one."""
+    """Trampolines back to back in each gap, with its address; jumps by address; the trampoline of each site; sites
+    without one, by row, with the reason; and how many bytes the last gap would need, if sites did not fit."""
 
     code: tuple[tuple[int, bytes], ...]
     jumps: Jumps
@@ -41,7 +41,8 @@ class Generated:
 
 
 class Factory:
-    """What is known of a program, whatever the place. It sees all code: what leads to a site may be anywhere."""
+    """What is known of a program wherever its trampolines go. It reads all of its code: a branch to a site may be
+    anywhere."""
 
     def __init__(self, program: Program, found: Instructions, progress: Progress) -> None:
         """`found`: the instructions of all functions."""
@@ -52,7 +53,7 @@ class Factory:
 
     @property
     def inside(self) -> SpareSpace:
-        """Room inside the image."""
+        """The space in the image that nothing uses."""
         program = self._material.program
         image = program.image
         data = data_gaps(image) or tuple(slacks(image))
@@ -63,7 +64,7 @@ class Factory:
 
         Args:
             manifest: its sites, probes and enablings count.
-            standalone: what they do, and where the data are.
+            standalone: what the sites do, and where their data is.
             gaps: where trampolines may be, ascending.
         """
         material, facts = self._material, self._material.program.image.facts
@@ -73,6 +74,8 @@ class Factory:
         refused |= obstacles(manifest, standalone, facts)
         if refused:
             return _nothing(refused)
+        # A site that cannot be a jump is refused here, before any code is made, unless everything is near: then the
+        # size of the rest is still needed, so that the next attempt asks for a segment that fits.
         decisions, is_near = decide_with(self._analysis, rows, gaps), self._is_near(sites, gaps)
         traps = np.flatnonzero(decisions.method == JumpMethod.TRAP)
         refused = dict(zip(traps.tolist(), _texts(decisions.hindrance[traps]), strict=True))
@@ -86,7 +89,7 @@ class Factory:
         return Generated(tuple((start, bytes(code)) for start, code in built.code), built.jumps, built.trampolines)
 
     def _is_near(self, sites: NDArray[np.uint64], gaps: Sequence[Gap]) -> bool:
-        """Whether jumps lead from each site to the ends of all gaps."""
+        """Whether jumps from each site reach the ends of all gaps, and so everything between."""
         ends = [address for gap in gaps for address in gap]
         first, last = min(*ends, int(sites[0])), max(*ends, int(sites[-1]))
         return last - first < self._material.program.image.facts.jump.reach

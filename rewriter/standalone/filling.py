@@ -1,4 +1,4 @@
-"""Rooms, and how much of them is taken -> where the next trampolines are."""
+"""Gaps, and how much of each is taken -> where the next trampolines are."""
 
 from collections.abc import Sequence
 
@@ -9,8 +9,8 @@ from kinst.rewriter.standalone.places.spare import Gap
 
 
 class Filling:
-    """Rooms that are filled one after the other. Behind the last one it goes on, so that all is known of what has no
-    gap."""
+    """Gaps that are filled one after the other, each to its end before the next. Past the end of the last gap addresses
+    go on, so that code can be laid out and measured before it is known whether it fits."""
 
     def __init__(self, gaps: Sequence[Gap]) -> None:
         self._gaps = gaps
@@ -18,15 +18,15 @@ class Filling:
 
     @property
     def needed(self) -> int:
-        """Bytes of the last gap, to which all belongs that has no gap."""
+        """Bytes of the last gap that are taken, with the trampolines that did not fit."""
         return self._used
 
     def addresses(self, sizes: Numbers) -> Addresses:
-        """Where trampolines of so many bytes would be."""
+        """Where trampolines of these sizes would be."""
         return self._places(sizes)[0]
 
     def put(self, sizes: Numbers) -> Numbers:
-        """Take that gap. Returns the number of each one's gap, -1 where it has none."""
+        """Take space for trampolines. Returns the gap of each, -1 if it did not fit."""
         _, gap_of, self._gap, self._used = self._places(sizes)
         return gap_of
 
@@ -36,7 +36,9 @@ class Filling:
         while True:
             start, end = self._gaps[gap]
             ends = used + np.cumsum(sizes[first:])
+            # A trampoline lies in one gap; what is left at the end of a gap stays unused.
             fitting = first + int(np.searchsorted(ends, end - start, "right"))
+            # Only the last gap takes more than it holds.
             last = fitting if gap + 1 < len(self._gaps) else len(sizes)
             begins = (ends - sizes[first:])[: last - first]
             address[first:last] = np.uint64(start) + begins.astype(np.uint64)

@@ -1,4 +1,4 @@
-"""Resolved probe names and what they shall do -> the plan of an image that does it by itself, and needs no handler."""
+"""Resolved probe names and what they shall do -> the plan of an image that does it by itself, without a handler."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -27,8 +27,8 @@ from kinst.targets.manifest.packed import JUMPS, Manifest
 
 _IN_PART: Final = "another site of its probe cannot be one"
 _NO_TEXT: Final = np.zeros(0, np.uint8)
-_EACH: Final = 48  # bytes of a trampoline, as a first guess
-_SPARE: Final = 32  # one of so many bytes more than a second guess
+_EACH: Final = 48  # bytes of a trampoline: the first guess
+_SPARE: Final = 32  # the second guess is larger by one part in so many
 
 
 def plan_standalone(
@@ -46,6 +46,7 @@ def plan_standalone(
     no_jumps: dict[int, str] = {}
     factory, size = Factory(program, resolution.all_instructions(progress), progress), _EACH * len(manifest.sites)
     inside = factory.inside
+    # Each round fits, or asks for a larger segment until there is no place for one, or drops sites: the loop ends.
     while True:
         if not len(manifest.sites):
             raise ProbeError(f"nothing left: {no_jump_summary(no_jumps, 0)}")
@@ -55,10 +56,13 @@ def plan_standalone(
         if not generated.refused:
             return _plan(program, manifest, generated, places, dict(sorted(no_jumps.items())))
         if places.placement.size >= size and NO_SPACE in generated.refused.values():
-            size = max(size + CHUNK, generated.needed)  # where other sites may be in reach: nothing is refused yet
+            # A larger segment starts elsewhere, where other sites may be in reach: nothing is refused before its size
+            # is right.
+            size = max(size + CHUNK, generated.needed)
             continue
         manifest, whys = _without(manifest, generated.refused)
         no_jumps |= whys
+        # The segment shrinks to what the sites that are left need.
         if generated.needed:
             size = min(size, generated.needed + generated.needed // _SPARE)
 
@@ -66,8 +70,8 @@ def plan_standalone(
 def plan_again(
     program: Program, manifest: Manifest, placement: Placement, progress: Progress
 ) -> tuple[Plan, Generated]:
-    """The plan that the manifest of a standalone image claims, and what its program gives. Rows of sites that cannot be
-    as it says are in `Generated.refused`."""
+    """The plan that the manifest of a standalone image claims, and the code that its program gives. Rows of sites that
+    cannot be as it claims are in `Generated.refused`."""
     assert manifest.standalone is not None
     program = with_functions_at(program, manifest.functions["address"].tolist())  # those that only an address named
     found = instructions_of(program, np.arange(len(program.functions)), progress)
@@ -95,8 +99,8 @@ def _plan(
 
 
 def written(program: Program, generated: Generated, *, is_inside: bool) -> dict[str, Any]:
-    """What is written over the image's own bytes: jumps, and trampolines that are inside of it; as fields of a
-    manifest."""
+    """What is written over the image's own bytes, as fields of a manifest: jumps, and trampolines that lie inside the
+    image."""
     inside = (Jumps(*_place(start, code)) for start, code in generated.code if is_inside and code)
     jumps = joined_jumps([generated.jumps, *inside])
     places = np.zeros(len(jumps.at), JUMPS)
@@ -117,8 +121,8 @@ def _text(program: Program, generated: Generated, size: int) -> NDArray[np.uint8
 
 
 def _without(manifest: Manifest, refused: Mapping[int, str]) -> tuple[Manifest, dict[int, str]]:
-    """The manifest without some sites, and without all probes of these: what fires at some of its sites only would be
-    counted wrongly."""
+    """The manifest without some sites, without all probes of these, and without sites that only such probes had: a
+    probe that fires at some of its sites would count wrongly."""
     site, probe = manifest.enablings["site"], manifest.enablings["probe"]
     is_refused, is_lost = np.zeros(len(manifest.sites), np.bool_), np.zeros(len(manifest.probes), np.bool_)
     is_refused[list(refused)] = True
