@@ -1,4 +1,4 @@
-"""amd64: the `CodeGenerator`. Jumps are e9 rel32, or eb rel8 where that has no room."""
+"""amd64: the `CodeGenerator`. Jumps are e9 rel32, or eb rel8 where there are fewer than five bytes."""
 
 from typing import Final
 

@@ -1,7 +1,7 @@
 """Assembly with fixups -> parts of a trampoline.
 
-A template is AT&T assembly, an instruction a line. A fixup is a number that differs from site to site: `@name(%rip)` is
-an address, `$@name` a constant of 31 bits.
+A template is AT&T assembly, one instruction a line. A fixup is a number that differs from site to site: `@name(%rip)`
+is an address, `$@name` a constant of 31 bits.
 """
 
 import re
@@ -28,12 +28,12 @@ from kinst.targets.arch.amd64 import AMD64
 from kinst.targets.instruction import Reason
 
 _FIXUP: Final = re.compile(r"@(\w+)(\(%rip\))?")
-_MARK: Final = 0x5A_5B_5C_5D  # stands in a fixup while it is assembled: found again by its bytes
+_MARK: Final = 0x5A_5B_5C_5D  # stands for a fixup while its line is assembled: found again by its bytes
 FIELD: Final = 4  # bytes of a displacement
 
 
 def _distance(size: int) -> Fill:
-    """How far it is to an address from the end of the instruction, which is `operand` bytes behind the fixup."""
+    """The distance to an address from the end of the instruction, which is `operand` bytes behind the fixup."""
 
     def fill(at: Addresses, value: Addresses, operand: Numbers) -> Filled:
         away, bits = distances(at, value) - size - operand, 8 * size
@@ -53,12 +53,12 @@ _NUMBER: Final = Encoding(FIELD, _number)
 
 
 def address(value: str, behind: int = 0) -> Fixup:
-    """A displacement from RIP, with so many bytes of its instruction behind it."""
+    """A RIP-relative displacement, with so many bytes of its instruction behind it."""
     return Fixup(_ADDRESS, value, behind, Reason.OUT_OF_REACH.text)
 
 
 def jump_to(value: str, opcode: bytes = b"\xe9") -> Parts:
-    """jmp rel32, or whichever branch has this opcode."""
+    """jmp rel32, or another branch with this opcode."""
     return opcode, Fixup(_BRANCH, value, 0, Reason.OUT_OF_REACH.text)
 
 
@@ -68,7 +68,7 @@ def short_jump_to(value: str) -> Parts:
 
 
 def template(lines: Iterable[str]) -> Parts:
-    """The parts of some lines of assembly. Each line that is new takes keystone 50 us."""
+    """The parts of some lines of assembly. keystone takes 50 us for each line that is new."""
     return joined(*map(_assembled, lines))
 
 

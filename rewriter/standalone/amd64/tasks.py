@@ -1,10 +1,12 @@
-"""What is to be done at a site of amd64 -> the code that does it, and leaves no trace in the guest.
+"""What is to be done at a site of amd64 -> code that does it, and leaves no trace in the guest.
 
     count    lock incq cell(%rip)
-    record   a ticket by lock xadd, its place in the ring, the words, and the ticket, which says that the rest is there
+    record   a ticket by lock xadd, its place in the ring, the words, and last the ticket, which says that the rest is
+    there
 
-All that other CPUs, and handlers of interrupts that come meanwhile, can see are these two instructions with a lock, and
-stores to a place that is this record's alone. The processor stores in order: the ticket is seen last.
+Other CPUs and interrupt handlers see only the two locked instructions, and stores to a place that belongs to this
+record alone. Stores are not reordered with other stores (SDM volume 3, "Memory Ordering"): whoever sees the ticket sees
+the words.
 """
 
 from collections.abc import Iterator, Sequence
@@ -33,16 +35,17 @@ from kinst.targets.arch.amd64 import AMD64, GENERAL, RAX, RBP, RDX, REGISTERS, R
 from kinst.targets.standalone import WORD
 
 _FLAGS: Final = sum(effector(AMD64).flags.values())
-_COUNTED: Final = _FLAGS & ~effector(AMD64).flags["cf"]  # inc leaves CF
+_COUNTED: Final = _FLAGS & ~effector(AMD64).flags["cf"]  # inc leaves CF alone
 _REGISTERS: Final = (1 << len(GENERAL)) - 1
-# A stack is found by those two, by an interrupt's handler, too.
+# Not rsp and rbp: by these two an interrupt handler, too, finds the stack.
 _FREE: Final = tuple(number for number in range(len(GENERAL)) if number not in (RSP, RBP))
 _NARROW: Final = (*(f"e{name[1:]}" for name in GENERAL[:8]), *(f"{name}d" for name in GENERAL[8:]))
 _NARROWEST: Final = 0xFFFF_FFFF
 
 
 def needed(task: Task, dead: Masks) -> Masks:
-    """What of it a task looks at: whether all flags that it changes are dead, and of counts only else, registers."""
+    """What a task's code depends on: whether all flags that it changes are dead; and the dead registers, of a count
+    only if the flags are live, since they are what it saves."""
     flags = np.uint32(_COUNTED if isinstance(task, Count) else _FLAGS)
     registers, is_free = dead & np.uint32(_REGISTERS), dead & flags == flags
     if isinstance(task, Count):
@@ -65,7 +68,7 @@ def task_code(task: Task, dead: int, *, has_stack: bool, is_compact: bool) -> Pa
 
 @dataclass(frozen=True, slots=True)
 class _Free:
-    """What a task may use: registers, as bits; whether flags live; whether there is a stack."""
+    """What a task may use: registers, as bits; whether flags are live; whether there is a stack."""
 
     registers: int
     has_flags: bool
@@ -85,10 +88,12 @@ def _read(words: Sequence[Word]) -> int:
 
 
 def _recorded(record: Record, free: _Free) -> Parts:
-    """A record. rdtsc needs rax and rdx: then the ticket waits where the site's row will be."""
+    """A record. rdtsc overwrites rax and rdx: meanwhile the ticket waits in the record, where the site's number will
+    be."""
     words = record.words
     has_clock = Clock() in words
     fixed = (RAX, RDX) if has_clock else (RAX,) if free.has_flags else ()
+    # Where flags are live rax is saved anyway. Then come dead registers, and last those that are recorded.
     rest = sorted(set(_FREE) - {*fixed}, key=lambda one: (not free.registers >> one & 1, Register(one) in words))
     work = (*fixed, *rest)[:3]
     ticket, other, place = (GENERAL[number] for number in work)
@@ -115,7 +120,7 @@ def _recorded(record: Record, free: _Free) -> Parts:
 
 
 def _stores(words: Sequence[Word], around: Kept, other: str, place: str) -> Iterator[str]:
-    """Each word to its place, by way of the register `other` if need be."""
+    """Store each word, through the register `other` if need be."""
     for row, word in enumerate(words):
         low, high = f"{WORD * (2 + row):#x}(%{place})", f"{WORD * (2 + row) + 4:#x}(%{place})"
         match word:
@@ -131,7 +136,8 @@ def _stores(words: Sequence[Word], around: Kept, other: str, place: str) -> Iter
 
 
 def _source(number: int, around: Kept, other: str) -> tuple[list[str], str]:
-    """Lines, and the register in which they leave what a register held before the site's instruction."""
+    """The lines that fetch a register's value from before the site's instruction, and the register that holds it
+    then."""
     if number == RIP:
         return [f"leaq @here(%rip), %{other}"], other
     if number == RSP and around.depth:

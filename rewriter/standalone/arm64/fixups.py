@@ -1,4 +1,4 @@
-"""arm64: addresses and numbers in code whose place is not known yet, in bulk. The words are those of `arm64_words`."""
+"""arm64: addresses and numbers in code whose address is not known yet, in bulk. The encodings are drawn in `words`."""
 
 from typing import Final
 
@@ -42,15 +42,15 @@ def page_fixup(register: int, value: str) -> Fixup:
 
 
 def address_fixup(register: int, value: str) -> Fixup:
-    """adr; else adrp and add, which are right wherever both are moved to by whole pages."""
+    """adr; else adrp and add, which stay right if image and trampolines are moved together by whole pages."""
     return Fixup(_ADR, value, ADR | register, (Fixup(_FAR, value, register, TOO_FAR),))
 
 
 def number_fixup(register: int, value: str) -> Fixup:
-    """movz, and movk if it takes one."""
+    """movz, and movk for numbers of more than 16 bits."""
     return Fixup(_MOVZ, value, register, (Fixup(_MOVK, value, register, "it is no number of 32 bits"),))
 
 
 def jump_fixup(value: str, why: str) -> Fixup:
-    """b, or the reason why there is none."""
+    """b, or the reason why it does not reach."""
     return Fixup(_B, value, B, why)

@@ -1,6 +1,6 @@
-"""arm64: instructions at other addresses than their own, with the effects that they had there.
+"""arm64: instructions at other addresses than their own, with the effects that they have there.
 
-What it does is that of `kinst.runtime.trap.arch.arm64`; diagrams are those of `kinst.rewriter.arch.arm64`.
+The effects are those of `kinst.runtime.trap.arch.arm64`; encodings are drawn in `kinst.rewriter.arch.arm64`.
 """
 
 from collections.abc import Callable, Mapping
@@ -22,9 +22,9 @@ from kinst.targets.columns import is_one_of
 _LINK: Final = 30
 _ZERO: Final = 31
 _BR: Final = 0xD61F_0000
-_ALWAYS: Final = 14  # this condition and the next
-_OPPOSITE: Final = 1 << 24  # of cbz and tbz; of a condition it is bit 0
-# A literal's load: the mnemonic and the register's first letter.
+_ALWAYS: Final = 14  # conditions 14 and 15 are both "always" (C1.2.4)
+_OPPOSITE: Final = 1 << 24  # of cbz and tbz, bit 24; of a condition it is bit 0
+# Mnemonic of a literal's load, with the first letter of its register.
 _LITERALS: Final = {
     Kind.LDR_LITERAL_W: "ldr w",
     Kind.LDR_LITERAL_X: "ldr x",
@@ -42,7 +42,8 @@ _LAYOUTS: Final = {
 
 
 def shapes(rows: Rows) -> Shapes:
-    """What tells the code of instructions apart: all but distances. Only loads look at dead registers, and a stack."""
+    """What the displaced code depends on: everything but displacements. Only loads depend on dead registers and a
+    stack."""
     code = rows.code.copy()
     words, masks = code.view("<u4")[:, 0], np.zeros(256, np.uint32)
     masks[[*_LAYOUTS]] = [layout.mask for layout in _LAYOUTS.values()]
@@ -66,7 +67,7 @@ def _word(one: Shape) -> int:
 
 
 def _b(_one: Shape) -> Parts:
-    """Where it goes may be no landing pad, to which hardware may not let go by a register."""
+    """Only ``b``: the target may lack a landing pad, which br needs where FEAT_BTI is enabled (D8.4)."""
     return (jump_fixup(TARGET, "it goes farther than a jump reaches"),)
 
 
@@ -82,7 +83,7 @@ def _blr(one: Shape) -> Parts:
 
 
 def _branch(layout: Immediate, opposite: int) -> "_Move":
-    """A branch if it reaches; else the opposite one over a jump."""
+    """The branch if it reaches; else the opposite one over a ``b``."""
 
     def move(one: Shape) -> Parts:
         bare = _word(one)
@@ -95,7 +96,7 @@ def _branch(layout: Immediate, opposite: int) -> "_Move":
 
 
 def _adr(one: Shape) -> Parts:
-    """Nothing if it is forgotten: as the result of add, number 31 would be sp."""
+    """Nothing for xzr, since the result is discarded; in add, register 31 would be sp."""
     register = _word(one) & 31
     return () if register == _ZERO else (address_fixup(register, TARGET),)
 
@@ -105,7 +106,7 @@ def _adrp(one: Shape) -> Parts:
 
 
 def _load(one: Shape) -> Parts:
-    """By its own register, or one that is free, if it does not reach."""
+    """If it does not reach: through its own register, or through a free one if that is zero or a vector's."""
     register, load = _word(one) & 31, _LITERALS[Kind(one.kind)]
     is_general = load[-1] in "wx"
     fallback: Parts | str
@@ -120,7 +121,7 @@ def _load(one: Shape) -> Parts:
 
 
 def _prefetch(_one: Shape) -> Parts:
-    """A hint, without which all is the same."""
+    """A hint: leaving it out changes nothing."""
     return ()
 
 

@@ -68,7 +68,7 @@ def task_code(task: Task, dead: int, *, has_stack: bool, is_compact: bool) -> Pa
 
 
 def load(shape: Shape, what: str, base: int | None) -> Parts:
-    """``ldr x0``, say, of what is at the instruction's target, by way of a register; None: by any that is free."""
+    """``ldr x0``, say, from the instruction's target, through a register; None: through any that is free."""
     free = scratch.scratch(1, _USABLE, shape.dead, has_stack=shape.has_stack) if base is None else Scratch((base,), ())
     (number,) = free.registers
     text = f"la x{number}, {TARGET}\n{what}, [x{number}]"
@@ -87,7 +87,7 @@ def _constant(register: str, value: int) -> str:
 
 
 def _save(chosen: Scratch) -> tuple[list[str], list[str]]:
-    """By pairs where there are two: one access for each."""
+    """In pairs where there are two: one access for both."""
     saved = [f"x{number}" for number in chosen.saved]
     pairs = [(", ".join(saved[row : row + 2]), row * WORD) for row in range(0, len(saved), 2)]
     moves = [f"{'p' if ',' in names else 'r'} {names}, [sp, #{offset}]" for names, offset in pairs]

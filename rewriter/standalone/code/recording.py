@@ -1,4 +1,4 @@
-"""A record of a ring -> what is the same on machines whose instructions are words.
+"""Records of a ring -> what the machines whose instructions are words have in common.
 
 In assembly text (`kinst.rewriter.standalone.code.template`) ``ring`` is the number of records begun, ``first`` the
 ring's first place.
@@ -21,7 +21,7 @@ def stores(task: Record, load: Callable[[Word], tuple[str, str]], store: Callabl
 
     Args:
         task: the record.
-        load: a word -> the register that it is in, and a line that loads it, or none.
+        load: a word -> the register that holds it, and the line that loads it, or none.
         store: a register and an offset into the record -> the line that stores it there.
     """
     lines: list[str] = []

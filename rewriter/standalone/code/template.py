@@ -1,8 +1,8 @@
 """Assembly text of a task -> parts of a trampoline.
 
-A text is as readers of the machine's assembly know it, but for two kinds of lines, which differ from site to site:
+The text is ordinary assembly of the machine, apart from two kinds of lines, whose values differ from site to site:
 
-    la REGISTER, NAME        an address, by how far away it is from there
+    la REGISTER, NAME        an address, relative to the instruction
     number REGISTER, NAME    a number below 2**31
 """
 
@@ -19,8 +19,8 @@ _NUMBER: Final = "number"
 
 @dataclass(frozen=True, slots=True)
 class Assembly:
-    """One machine's. `encode` gives the bytes of lines; `address` and `number` what is to stand for ``la`` and
-    ``number``, by register and name."""
+    """One machine's. `encode` assembles lines; `address` and `number` give the fixup for ``la`` and ``number``, by
+    register and name."""
 
     encode: Callable[[str], bytes]
     address: Callable[[int, str], Fixup]
@@ -39,7 +39,7 @@ def _is_fixup(line: str) -> bool:
 
 
 def _parts(assembly: Assembly, lines: list[str]) -> Parts:
-    """Of lines that are all fixups, or all none."""
+    """Lines that are all fixups, or all none."""
     if _is_fixup(lines[0]):
         return tuple(_fixup(assembly, line) for line in lines)
     return (assembly.encode("\n".join(lines)),)

@@ -1,4 +1,4 @@
-"""Parts of trampolines -> columns. Each shape is made once: a million instructions have some thousands."""
+"""Parts of trampolines -> columns. Each distinct shape is made once: a million instructions have a few thousand."""
 
 from collections.abc import Callable, Collection, Hashable
 from dataclasses import dataclass
@@ -20,13 +20,13 @@ from kinst.rewriter.standalone.code.trampoline import (
     Tasks,
 )
 
-NOTHING: Final = 0  # the template of no parts
-OWN: Final = 1  # that of the instruction as it is
-NO_ENCODING: Final = -1  # of a part that is bytes
+NOTHING: Final = 0  # the template without parts
+OWN: Final = 1  # the template of an instruction that runs unchanged
+NO_ENCODING: Final = -1  # of a part that is plain bytes
 _KEY: Final = np.dtype(
     [("code", "V16"), ("dead", "<u4"), ("kind", "u1"), ("size", "u1"), ("has_stack", "?"), ("detail", "u1")]
 )
-# Keys of other shapes, as bits.
+# Keys of everything but displaced instructions: what is dead, and these bits.
 _DEAD: Final = (1 << 32) - 1
 _STACK, _COMPACT = 1 << 32, 1 << 33
 _SIZE: Final = 32
@@ -36,9 +36,9 @@ _Part = tuple[int, int, int, int, int, int]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Columns:
-    """Of templates: their first part, how many, and the reason why one cannot be. Of parts: how many bytes, and where
-    they are in `pool`; form, value, operand, and what is there fallback, as in `Fixup`: a template. Part 0 is the
-    instruction itself. Forms, values and reasons are numbers."""
+    """The templates: their first part, how many parts, and the reason why one cannot be made. The parts: how many
+    bytes, and where they are in `pool`; the encoding, value and operand of a fixup, and its fallback, which is a
+    template. Part 0 is the instruction itself. Encodings, values and reasons are numbers."""
 
     first: Numbers
     count: Numbers
@@ -53,10 +53,10 @@ class Columns:
 
 
 class Templates:
-    """Those of one machine, by number. They are made as they are asked for, and kept."""
+    """The templates of one machine, by number. They are made when first asked for, and kept."""
 
     def __init__(self, generator: CodeGenerator) -> None:
-        self.encodings: dict[Encoding, int] = {}  # all numbered as they came
+        self.encodings: dict[Encoding, int] = {}  # these three are numbered in the order in which they come up
         self.values: dict[str, int] = {}
         self.reasons: dict[str, int] = {"": 0}
         self.generator = generator
@@ -67,7 +67,7 @@ class Templates:
         self._columns: Columns | None = None
 
     def columns(self) -> Columns:
-        """What is known of all that there are."""
+        """The columns of all templates made so far."""
         if self._columns is None:
             templates, parts = np.array(self._templates, np.int64).T.copy(), np.array(self._parts, np.int64).T.copy()
             first, count, refused = templates
@@ -92,8 +92,10 @@ class Templates:
         return self.reasons.setdefault(text, len(self.reasons))
 
     def tasks(self, tasks: Tasks, sites: Numbers, rows: Rows, is_compact: Mask) -> Numbers:
-        """What is done before each instruction, which is a site by number, or none: -1."""
+        """What is done before each instruction: a site by number, or -1."""
         found, number = np.full(len(rows), NOTHING), np.where(sites < 0, -1, tasks.number[sites])
+        # `needed` reduces what is dead to what the task's code depends on: otherwise every combination of dead
+        # registers would be assembled anew.
         for which, task in enumerate(tasks.tasks):
             chosen = np.flatnonzero(number == which)
             keys = self.generator.needed(task, rows.dead[chosen]).astype(np.int64)
@@ -102,25 +104,25 @@ class Templates:
         return found
 
     def moved(self, rows: Rows, shapes: Shapes) -> Numbers:
-        """The instructions, displaced."""
+        """The displaced instructions."""
         found, other = np.full(len(rows), OWN), np.flatnonzero(~shapes.is_own)
         keys = np.zeros(len(other), _KEY)
         keys["code"] = np.frombuffer(shapes.code[other].tobytes(), _KEY["code"])
         columns: tuple[NDArray[Any], ...] = (shapes.dead, rows.kind, rows.size, shapes.has_stack, shapes.detail)
         for name, column in zip(("dead", "kind", "size", "has_stack", "detail"), columns, strict=True):
             keys[name] = column[other]
-        each = keys.view(f"V{_KEY.itemsize}").tolist()  # too long to be sorted
+        each = keys.view(f"V{_KEY.itemsize}").tolist()  # np.unique would sort them: a dict is faster
         distinct = dict.fromkeys(each)
         templates = dict(zip(distinct, self._made("moved", distinct, self._moved), strict=True))
         found[other] = np.fromiter(map(templates.__getitem__, each), np.int64, len(each))
         return found
 
     def leaving(self, dead: Masks) -> Numbers:
-        """Jumps to what is behind."""
+        """Jumps back to the next instruction."""
         return self._each("leave", self._to_jump_by(dead), self.generator.leave)
 
     def jumps(self, sizes: Numbers, dead: Masks) -> Numbers:
-        """Jumps to trampolines from so many bytes."""
+        """Jumps to trampolines, of so many bytes at most."""
         keys = sizes << _SIZE | self._to_jump_by(dead)
         return self._each("jump", keys, lambda key: self.generator.jump(key >> _SIZE, key & _DEAD))
 
@@ -146,6 +148,7 @@ class Templates:
             try:
                 known[key] = self._added(make(key))
             except ImmovableError as error:
+                # A refusal is a template, too: it is found again without another attempt.
                 known[key] = self._new((0, 0, self.reason(str(error))))
         return [known[key] for key in distinct]
 
@@ -166,7 +169,7 @@ class Templates:
         return len(code), start, NO_ENCODING, 0, 0, NOTHING
 
     def _fixup(self, fixup: Fixup) -> _Part:
-        """Its bytes in the pool are never looked at, but there."""
+        """Its bytes in the pool are placeholders: code is copied from the pool whole, then fixups are filled in."""
         _, start, *_ = self._bytes(bytes(fixup.encoding.size))
         if isinstance(fixup.fallback, str):
             fallback = self._new((0, 0, self.reason(fixup.fallback)))

@@ -1,4 +1,5 @@
-"""What a machine makes for a standalone image: jumps, and trampolines that do by themselves what their probes want."""
+"""What a machine provides for standalone images: jumps, and trampolines that do by themselves what their probes ask
+for."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -16,12 +17,12 @@ Masks = NDArray[np.uint32]
 
 
 class ImmovableError(Exception):
-    """An instruction or a task cannot be in a trampoline. Its text is the reason, to follow "refused: "."""
+    """An instruction or a task cannot be in a trampoline. The text is the reason, to follow "refused: "."""
 
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """Add one to the word at `CELL`, whatever other CPUs do to it at the same time."""
+    """Add one to the word at `CELL`, atomically with respect to other CPUs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,21 +32,21 @@ class Clock:
 
 @dataclass(frozen=True, slots=True)
 class Register:
-    """What is in a register before the site's instruction: its number in the trap frame."""
+    """The value of a register before the site's instruction; `number` is its index in the trap frame."""
 
     number: int
 
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """A number that is known."""
+    """A constant."""
 
     value: int
 
 
 @dataclass(frozen=True, slots=True)
 class Varying:
-    """A number below 2**31 that differs from site to site: the name of its column."""
+    """A number below 2**31 that differs from site to site; `name` is its column."""
 
     name: str
 
@@ -56,7 +57,7 @@ Word = Clock | Register | Constant | Varying
 @dataclass(frozen=True, slots=True)
 class Record:
     """Append a record to the ring of `kinst.targets.standalone`, which is at `RING` and has its first place at `FIRST`:
-    `SITE`, and a word from each of `words`. `mask` is its capacity - 1; `stride` is a record's bytes."""
+    `SITE`, and one word for each of `words`. `mask` is the capacity - 1; `stride` is the size of a record in bytes."""
 
     mask: int
     stride: int
@@ -68,11 +69,11 @@ Task = Count | Record
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rows:
-    """Instructions that jumps cover, or that follow in their trampolines: columns.
+    """Instructions that jumps cover, or that follow in the same trampoline: columns.
 
-    `code` is (n, 16), with zeros behind each. `dead`: the registers and flags that are dead before it
-    (`kinst.rewriter.liveness`); `dead_behind`: where control goes on if it falls through. `has_stack`: the stack
-    pointer is one of a stack that may be pushed on. `group`: the number of the group that it is in, ascending.
+    `code` is (n, 16), padded with zeros. `dead`: the registers and flags that are dead before the instruction
+    (`kinst.rewriter.liveness`); `dead_behind`: those that are dead where it falls through to. `has_stack`: the stack
+    pointer points to a stack that may be pushed on. `group`: the number of its group, ascending.
     """
 
     address: NDArray[np.uint64]
@@ -104,8 +105,8 @@ class Shape:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Shapes:
-    """Those of `Rows`, as columns: `code` is (n, 16), without what goes into fixups. `is_own`: it is in a trampoline as
-    it is. `operand`: what `OPERAND` is."""
+    """The shapes of `Rows`, as columns: `code` is (n, 16), zero where fixups go. `is_own`: the instruction runs
+    unchanged in a trampoline. `operand`: the value of `OPERAND`."""
 
     is_own: Mask
     code: NDArray[np.uint8]
@@ -133,7 +134,8 @@ class Rules:
     jumps_by: int
 
 
-# Of machines whose instructions are words. Where the first one was is a jump to the trampoline: all may lead there.
+# For machines whose instructions are words. The jump to the trampoline replaces the whole first instruction, so a
+# branch to it is right.
 WORDS: Final = Rules(
     unfinished=tuple(flow for flow in Flow if flow not in (Flow.NEXT, Flow.BRANCH)),
     why_unfinished="control leaves before it: what comes back would find a jump",
@@ -206,7 +208,7 @@ class CodeGenerator:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tasks:
-    """Which of some `tasks` each site has, by number, and the columns of what goes into their fixups."""
+    """Which of `tasks` each site has, by number, and the columns of values for their fixups."""
 
     tasks: tuple[Task, ...]
     number: Numbers
@@ -214,6 +216,6 @@ class Tasks:
 
 
 def code_generator(facts: ArchFacts) -> CodeGenerator:
-    """That of a machine of `kinst.targets.arch.registry`. Its module is imported at the first call."""
+    """The generator of a machine of `kinst.targets.arch.registry`. Its module is imported at the first call."""
     found: CodeGenerator = import_module(f"kinst.rewriter.standalone.{facts.name}.generator").GENERATOR
     return found

@@ -1,4 +1,4 @@
-"""Forms of fixups that machines have in common whose instructions are words."""
+"""Encodings that machines have in common whose instructions are words."""
 
 from functools import cache
 
@@ -8,7 +8,7 @@ from kinst.rewriter.standalone.code.parts import Addresses, Encoding, Filled, Nu
 
 @cache
 def near(layout: Immediate, size: int = 4) -> Encoding:
-    """An instruction, which is the operand but for how far it is."""
+    """The operand, an instruction without its displacement, with the distance to the value in it."""
 
     def fill(at: Addresses, value: Addresses, operand: Numbers) -> Filled:
         away = distances(at, value)

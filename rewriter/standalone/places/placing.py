@@ -1,10 +1,10 @@
 """An image and how much there is to place -> where trampolines, counters and the ring go.
 
-They must be where the guest has memory, leaves it alone, and finds it by the same address map as its code; jumps must
-reach. A kernel or firmware proves that of room that it has inside (`spare`, `gaps`); of anything else only the user can
-know it. An operating system maps what a program or a library loads for that alone: behind it, as far as jumps reach,
-and from `_NEAREST` to `_FARTHEST` bytes. So it is done where `Request.is_watched`: there it is noticed who else stores
-there.
+They must be where the guest has memory, leaves it alone, and maps it as it maps its code; and jumps must reach. Kernels
+and firmware prove this only of space inside themselves (`spare`, `gaps`); of anything else the user has to know it.
+What an operating system maps for a program or a library is for that alone: so trampolines go behind it, within reach of
+jumps, and `_NEAREST` to `_FARTHEST` bytes away. The same is done where `Request.is_watched`: there stores by others are
+detected.
 """
 
 from dataclasses import dataclass
@@ -34,8 +34,8 @@ _DATA: Final = "--data-base"
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Rooms for trampolines, ascending, and the segment that is added for them, and for the data if they have no place
-    of their own. It is NOWHERE if the rooms are inside the image."""
+    """Gaps for trampolines, ascending, and the segment that is added for them, and for the data if that has no place of
+    its own. The segment is NOWHERE if the gaps are inside the image."""
 
     gaps: tuple[Gap, ...]
     placement: Placement
@@ -43,7 +43,7 @@ class Places:
 
     @property
     def trampolines(self) -> tuple[int, int]:
-        """Address and size of what holds all trampolines."""
+        """Address and size of the range that holds all trampolines."""
         return self.gaps[0][0], self.gaps[-1][1] - self.gaps[0][0]
 
 
@@ -54,14 +54,14 @@ def placed(
 
     Args:
         program: the original, and what is known of it.
-        inside: room that it has.
+        inside: the space that it has inside.
         manifest: its sites count.
-        request: what they shall do.
+        request: what the sites shall do.
         code_size: bytes for trampolines in a segment of their own, a multiple of `CHUNK`.
         base: where the user wants them.
 
     Raises:
-        PlacementError: something else is there, or nothing says that the guest leaves any place alone.
+        PlacementError: something else is there, or nothing proves that the guest leaves any place alone.
     """
     image, size = program.image, _data_size(manifest, request)
     gaps = from_address(inside.code, base) if base is not None else inside.code
@@ -74,7 +74,7 @@ def placed(
         gap = _free(image, code, min(code_size, end - first), first, _CODE)
         own = ((gap.address, gap.end),)
         return Places(own, gap, _standalone(request, *_data_place(image, inside, code, data, size), size))
-    if base is None and len(program.patched_at_boot):  # Linux
+    if base is None and len(program.patched_at_boot):  # Linux maps only itself
         raise PlacementError(_too_much(inside, image, code_size, size))
     if base is not None or is_hosted(image):
         return _behind(image, inside, request, code, code_size, size, base)
@@ -84,7 +84,7 @@ def placed(
 def _behind(
     image: Image, inside: SpareSpace, request: Request, code: int, code_size: int, size: int, base: int | None
 ) -> Places:
-    """In a segment of their own: where the user says, or behind the others."""
+    """In a segment of their own: at the user's address, or behind the other segments."""
     behind = size + -size % CHUNK if request.data_base is None else 0
     start = _start(image, code, code_size) if base is None else base
     segment = _free(image, code, code_size + behind, start, _CODE)
@@ -92,13 +92,14 @@ def _behind(
 
 
 def _within_gap(image: Image, inside: SpareSpace, request: Request, code: int, code_size: int, size: int) -> Places:
-    """In the largest gap between two segments, with as much as it has room for, if that is anything."""
+    """In the largest gap between two segments, as much as fits."""
     data = inside.data_place(size) if request.data_base is None else request.data_base
     behind = 0 if data is not None else size + -size % CHUNK
     header = boot_header(image)
-    is_loaded = header is None or header.load is None  # else what is loaded is not for program headers to say
+    is_loaded = header is None or header.load is None  # else the Multiboot header says it
     first, end = next(iter(gaps(image, code)), (0, 0)) if is_loaded else (0, 0)
     has_space, is_enough = first + behind < end, first + behind + code_size <= end
+    # In our own machine a place behind the image is as good: what else stores there is detected.
     if request.is_watched and not (has_space and is_enough):
         return _behind(image, inside, request, code, code_size, size, None)
     if not has_space:
@@ -117,8 +118,8 @@ def _with_segment(
     size: int,
     data: int | None = None,
 ) -> Places:
-    """`behind`: how many bytes of the segment, at its end, are for the data; 0 if they are at `data`, or where the user
-    says."""
+    """`behind`: how many bytes at the end of the segment are for the data; 0 if that is at `data`, or at the user's
+    address."""
     code_size = segment.size - behind
     if behind:
         address, load_address = segment.address + code_size, segment.load_address + code_size
@@ -133,7 +134,7 @@ def _with_segment(
 
 
 def _nothing_known(image: Image, has: int, wanted: int) -> str:
-    """Why neither the image nor its loader says what it leaves alone."""
+    """Why there is no place: neither the image nor its loader says what it leaves alone."""
     inside = f"has room inside for {has:#x} bytes, not {wanted:#x}: ask for less, or" if has else "has no room inside:"
     return (
         f"{image.path}: nothing says that it leaves memory behind itself alone, and it {inside} name {wanted:#x} bytes "
@@ -142,7 +143,7 @@ def _nothing_known(image: Image, has: int, wanted: int) -> str:
 
 
 def _too_much(inside: SpareSpace, image: Image, code: int, data: int) -> str:
-    """Why a kernel that maps only itself has no place for them."""
+    """Why there is no place in a kernel that maps only itself."""
     gap = inside.unfiled or (0, 0)
     most_code = sum(end - start for start, end in inside.code) or gap[1] - gap[0]
     most = max((end - start for start, end in inside.data), default=0)
@@ -169,7 +170,7 @@ def _data_size(manifest: Manifest, request: Request) -> int:
 
 
 def _data_place(image: Image, inside: SpareSpace, code: int, base: int, size: int) -> tuple[int, int]:
-    """Link and load address of data at a place that is free, or in the image and used by nobody."""
+    """Link and load address of data at a place that is free, or inside the image and unused."""
     if inside.has(base, size):
         return base, (base - physical_distance(image.segments, code)) % (1 << 64)
     found = _free(image, code, size + -size % CHUNK, base, _DATA)

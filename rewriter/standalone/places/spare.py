@@ -1,9 +1,9 @@
-"""An image -> what of it is there, and mapped, only for alignment: room that nobody else uses.
+"""An image -> what of it is mapped only for alignment: gaps that nobody uses.
 
-A kernel maps itself and nothing behind it, so what is added to it must be inside. Linux for amd64 has such room: its
-entry code begins at a multiple of 2 MiB and is followed by one, and so does a part of .bss. Linux for arm64 has less:
-what its code and its memory are filled up with to a multiple of 64 KiB. Linux for riscv64 fills its code up to a
-multiple of 2 MiB, and its memory to a page.
+A kernel maps itself and nothing behind it, so what is added must be inside. Linux for amd64 has such gaps: its entry
+code begins at a multiple of 2 MiB and is followed by another, and so does a part of .bss. Linux for arm64 has less: its
+code and its memory are padded to a multiple of 64 KiB. Linux for riscv64 pads its code to a multiple of 2 MiB, and its
+memory to a page.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,58 +18,58 @@ from kinst.targets.functions.found import Functions
 from kinst.targets.image import Image
 from kinst.targets.module_code import code_of
 
-LEAST: Final = 1 << 16  # bytes that are taken for alignment
-_ALIGNMENT: Final = 64  # of data: a line of the cache
-_CLOSING: Final = ("_end", "_stop", "_stack")  # how labels behind something are named
-# Up to where Linux maps code that stays: on arm64; on riscv64, where the first is right behind the code.
+LEAST: Final = 1 << 16  # bytes: shorter gaps are not taken for alignment of a kernel's parts
+_ALIGNMENT: Final = 64  # of data: a cache line
+_CLOSING: Final = ("_end", "_stop", "_stack")  # how labels behind something end
+# Up to where Linux maps code for good: on arm64; on riscv64, where the first label is right behind the code.
 _CODE_ENDS: Final = ("_etext", "__init_text_begin")
 _PAGE: Final = 1 << 12
-_MARGIN: Final = 512  # bytes at both ends: a short jump of a site may lead to a long one there
+_MARGIN: Final = 512  # bytes at both ends: the long jump of a relayed site may be there
 
-Gap = tuple[int, int]  # its first address, and the one behind it
+Gap = tuple[int, int]  # its first address, and the first one behind it
 
 
 @dataclass(frozen=True, slots=True)
 class SpareSpace:
-    """Room for code that is in the file, in address order; room that is not, but mapped with the code; and room for
-    data, the largest first."""
+    """Gaps for code that are in the file, in address order; the one that is mapped with the code but not in the file;
+    and gaps for data, the largest first."""
 
     code: tuple[Gap, ...]
     unfiled: Gap | None
     data: tuple[Gap, ...]
 
     def data_place(self, size: int) -> int | None:
-        """Where so many bytes of data have room; None if nowhere."""
+        """Where so many bytes of data fit; None if nowhere."""
         places = ((start + -start % _ALIGNMENT, end) for start, end in self.data)
         return next((start for start, end in places if start + size <= end), None)
 
     def has(self, address: int, size: int) -> bool:
-        """Whether these bytes are room for data."""
+        """Whether these bytes are in a gap for data."""
         return any(start <= address and address + size <= end for start, end in self.data)
 
 
 def code_gaps(image: Image, functions: Functions) -> tuple[Gap, ...]:
-    """Room in the file, between functions and behind the last of them, in address order."""
+    """The gaps in the file, between functions and behind the last of them, in address order."""
     behind = _behind_code(image)
     is_zero = behind is not None and _is_loaded(image, behind) and not any(image.read(behind[0], behind[1] - behind[0]))
     return tuple(sorted({*_filled(image, functions), *([behind] if behind and is_zero else ())}))
 
 
 def unfiled_gap(image: Image) -> Gap | None:
-    """Room that is mapped and not in the file, behind the last function."""
+    """The gap behind the last function, if it is mapped but not in the file."""
     behind = _behind_code(image)
     return behind if behind and not _is_loaded(image, behind) else None
 
 
 def _is_loaded(image: Image, gap: Gap) -> bool:
-    """Whether a segment's bytes in the file begin in it, end in it, or hold it."""
+    """Whether a segment's bytes in the file overlap it."""
     return any(
         one.address < gap[1] and gap[0] < one.address + one.file_size for one in image.segments if one.kind == PT_LOAD
     )
 
 
 def _filled(image: Image, functions: Functions) -> tuple[Gap, ...]:
-    """Long runs of breakpoints: what linkers fill code up with, if at all."""
+    """Long runs of one-byte breakpoints, with which linkers fill code; machines without such a breakpoint have none."""
     breakpoint_ = image.facts.breakpoints.get(1)
     if breakpoint_ is None:
         return ()
@@ -85,14 +85,15 @@ def _filled(image: Image, functions: Functions) -> tuple[Gap, ...]:
 
 
 def _is_entered(functions: Functions, gap: Gap) -> bool:
-    """Whether a function begins in it: then it is code that only breaks. One may end in it, by its symbol's size."""
+    """Whether a function begins in it: then it is code, if only of breakpoints. One may end in it, by the size of its
+    symbol."""
     first, last = np.searchsorted(functions.address, np.array(gap, np.uint64)).tolist()
     return bool(first < last)
 
 
 def _behind_code(image: Image) -> Gap | None:
-    """From the last section of code to a label up to which kernels map code: no section has it, so that nothing refers
-    to it but by that label."""
+    """From the last section of code to a label up to which kernels map code: it is in no section, so nothing refers to
+    it except by that label."""
     labels = (image.symbols.address_of(name) for name in _CODE_ENDS)
     end = next((label for label in labels if label is not None and label % LEAST == 0), None)
     if end is None:
@@ -109,13 +110,13 @@ def _behind_code(image: Image) -> Gap | None:
 
 
 def data_gaps(image: Image) -> tuple[Gap, ...]:
-    """Memory that may be written and that nothing has; the largest first."""
+    """Writable memory that belongs to nothing; the largest first."""
     return tuple(sorted({*_paddings(image), *_behind_data(image)}, key=lambda one: one[0] - one[1]))
 
 
 def _behind_data(image: Image) -> Iterator[Gap]:
-    """From the last label of a kernel to ``_end``, up to which it maps and keeps memory: for a label that ends a range,
-    or a stack, which grows away from there."""
+    """From the last label of a kernel to ``_end``, up to which it maps and keeps memory. The label must end a range, or
+    a stack, which grows away from it: behind one that begins a range, the gap would be that range."""
     symbols, end = image.symbols, image.symbols.address_of("_end")
     if end is None or end % _PAGE or not len(image.segments):
         return
@@ -127,14 +128,15 @@ def _behind_data(image: Image) -> Iterator[Gap]:
 
 
 def _paddings(image: Image) -> Iterator[Gap]:
-    """Between an object of .bss and a multiple of `LEAST`. Not behind a label: what has a name and no size is
-    somebody's range."""
+    """Between an object of .bss and a multiple of `LEAST`. Not behind a label: a name without a size begins a range of
+    somebody's."""
     symbols = image.symbols
     if not len(symbols.address):
         return
     order = np.lexsort((symbols.size, symbols.address))
     start, size = symbols.address[order], symbols.size[order]
     end = np.maximum.accumulate(start + size)
+    # `end` is the furthest end so far: objects may lie inside others.
     for row in np.flatnonzero((start[1:] > end[:-1]) & (start[1:] - end[:-1] >= np.uint64(LEAST))).tolist():
         first, last = int(end[row]), int(start[row + 1])
         owner = int(np.flatnonzero((start + size)[: row + 1] == end[row])[-1])
@@ -147,7 +149,7 @@ def _paddings(image: Image) -> Iterator[Gap]:
 
 
 def from_address(gaps: Sequence[Gap], address: int) -> tuple[Gap, ...]:
-    """What of the rooms is behind an address that is in one; nothing if it is in none."""
+    """The parts of gaps from an address on, which must be in one of them; else none."""
     if not any(start <= address < end for start, end in gaps):
         return ()
     return tuple((max(start, address), end) for start, end in gaps if address < end)

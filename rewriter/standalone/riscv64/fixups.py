@@ -37,7 +37,7 @@ _ADDI: Final = 0x13
 _ADDIW: Final = 0x1B
 _LUI: Final = 0x37
 JALR: Final = 0x67
-# Registers of far jumps. Where landing pads are checked (Zicfilp), these three may lead to places that are none.
+# Registers of far jumps. A jalr through x1, x5 or x7 needs no landing pad at its target where Zicfilp is enabled.
 _FAR: Final = (7, 5, RA)
 JUMPS_BY: Final = sum(1 << register for register in _FAR)
 _TOO_FAR: Final = "it is more than 2 GiB from what it refers to"
@@ -45,7 +45,7 @@ _TOO_FAR: Final = "it is more than 2 GiB from what it refers to"
 
 @cache
 def over_jump(layout: Immediate, size: int) -> Encoding:
-    """A branch, the operand, that leads over the jump behind it."""
+    """The operand, a branch, over the jump behind it."""
 
     def fill(at: Addresses, value: Addresses, operand: Numbers) -> Filled:
         code, fits = _J.fill(at + np.uint64(size), value, np.full(len(at), JAL))
@@ -55,7 +55,8 @@ def over_jump(layout: Immediate, size: int) -> Encoding:
 
 
 def _pair(upper: Numbers, lower: Numbers, away: Numbers) -> Filled:
-    """Two instructions that add up to a number of 32 bits."""
+    """Two instructions that add up to a 32-bit number: the low 12 bits are signed, so the upper part is rounded to the
+    nearest."""
     low = (away & 0xFFF) - ((away & 0x800) << 1)
     bits = IMM_U.bits_of(away - low)
     words = (upper | bits, lower | IMM_I.bits_of(low))
@@ -95,7 +96,7 @@ _LA, _DISPLACED, _LI, _LI_SMALL = (
 
 
 def address_fixup(register: int, value: str) -> Fixup:
-    """auipc and addi."""
+    """What an auipc at another address computes."""
     return Fixup(_LA, value, register, _TOO_FAR)
 
 
@@ -105,17 +106,17 @@ def displaced_auipc(word: int) -> Fixup:
 
 
 def number_fixup(register: int, value: str) -> Fixup:
-    """li."""
+    """ra or the like, as a call at the original address sets it; nothing if it is zero."""
     return Fixup(_LI_SMALL, value, register, (Fixup(_LI, value, register, "it is no number of 31 bits"),))
 
 
 def linked(register: int) -> Parts:
-    """What is behind it in the register, which may be zero."""
+    """c.j, or the reason why it does not reach."""
     return (address_fixup(register, BEHIND),) if register else ()
 
 
 def short_jump(value: str, why: str) -> Parts:
-    """c.j, or the reason why there is none."""
+    """j; else auipc and jalr through a dead register, or the reason why there is none."""
     return (Fixup(_C_J_ENCODING, value, _C_J, why),)
 
 
@@ -130,7 +131,7 @@ def _far(value: str, dead: int, why: str) -> Parts | str:
 
 
 def branch(layout: Immediate, word: int, opposite: int, size: int, dead: int, why: str) -> Parts:
-    """A branch to its target; else the opposite one over a jump, and at last over a far one."""
+    """The branch to its target; else the opposite branch over a jump; at last over a far jump."""
     bare = word ^ opposite
     leap = _far(TARGET, dead, why)
     far = leap if isinstance(leap, str) else ((bare | layout.bits_of(size + 8)).to_bytes(size, "little"), *leap)

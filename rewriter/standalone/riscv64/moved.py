@@ -1,6 +1,6 @@
-"""riscv64: instructions at other addresses than their own, with the effects that they had there.
+"""riscv64: instructions at other addresses than their own, with the effects that they have there.
 
-What it does is that of `kinst.runtime.trap.arch.riscv64`; diagrams are those of `kinst.rewriter.arch.riscv64`.
+The effects are those of `kinst.runtime.trap.arch.riscv64`; encodings are drawn in `kinst.rewriter.arch.riscv64`.
 """
 
 from collections.abc import Callable, Mapping
@@ -31,7 +31,7 @@ _LAYOUTS: Final = {
 
 
 def shapes(rows: Rows) -> Shapes:
-    """What tells the code of instructions apart: all but distances, and the registers that jumps may go by.
+    """What the displaced code depends on: everything but displacements, and the dead registers that jumps may use.
 
     `detail` is 1 if the instruction before it, in the same trampoline, is an auipc of the register that it writes.
     """
@@ -39,6 +39,7 @@ def shapes(rows: Rows) -> Shapes:
     words, masks = code.view("<u4")[:, 0], np.zeros(256, np.uint32)
     masks[[*_LAYOUTS]] = [layout.mask for layout in _LAYOUTS.values()]
     register = words >> 7 & 31
+    # `masks` is 0 for kinds without a displacement: the whole word counts.
     words &= ~masks[rows.kind]
     detail = np.zeros(len(rows), np.uint8)
     is_next = (rows.group[1:] == rows.group[:-1]) & (rows.kind[:-1] == Kind.AUIPC) & (register[1:] == register[:-1])
@@ -63,7 +64,8 @@ def _word(one: Shape) -> int:
 
 
 def _go(one: Shape, link: int = 0) -> Parts:
-    """To its target: a register that is dead before it is needed by what is there only after it has been written."""
+    """A jump to its target. The link register is written before the jump, so it cannot carry the address, dead or
+    not."""
     return any_jump(TARGET, one.dead & ~(1 << link), _NO_WAY)
 
 
@@ -99,7 +101,7 @@ def _c_jalr(one: Shape) -> Parts:
 
 
 def _branch(layout: Immediate, opposite: int) -> "_Move":
-    """A branch if it reaches; else the opposite one over a jump."""
+    """The branch if it reaches; else the opposite one over a jump."""
     return lambda one: branch(layout, _word(one), opposite, len(one.code), one.dead, _NO_WAY)
 
 
