@@ -39,7 +39,7 @@ def exclusive_rows(found: Instructions, kinds: Exclusives) -> NDArray[np.bool_]:
     front = np.flatnonzero(is_one_of(found.kind, kinds.closes))
     if not front.size or not opens.any():
         return inside
-    ways = _Ways.of(found)
+    ways = _Edges.of(found)
     while front.size:  # backwards from the stores
         before = ways.before(front)
         before = np.unique(before[~leading[before] & ~ends[before]])
@@ -54,7 +54,7 @@ def exclusive_rows(found: Instructions, kinds: Exclusives) -> NDArray[np.bool_]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Ways:
+class _Edges:
     """How control goes from row to row, but for calls: `jumps` are rows ordered by their `target`."""
 
     found: Instructions
@@ -63,7 +63,7 @@ class _Ways:
     target: NDArray[np.uint64]
 
     @classmethod
-    def of(cls, found: Instructions) -> "_Ways":
+    def of(cls, found: Instructions) -> "_Edges":
         is_next = np.append(found.address[:-1] + found.size[:-1] == found.address[1:], False)
         jumps = np.flatnonzero((found.flow == Flow.JUMP) | (found.flow == Flow.BRANCH))
         jumps = jumps[np.argsort(found.target[jumps], kind="stable")]

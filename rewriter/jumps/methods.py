@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 class JumpMethod(IntEnum):
     """Where the jump goes. `text` is what the user reads."""
 
-    TRAP = 0  # it does not: `Hindrance` says why
+    TRAP = 0  # not a jump: `Hindrance` says why
     ALONE = 1
     TOGETHER = 2
     INSIDE = 3
@@ -71,8 +71,8 @@ _HINDRANCE_TEXT = {
 
 @dataclass(frozen=True, slots=True)
 class Decisions:
-    """Columns, a row a site: a `JumpMethod`, a `Hindrance`, where the long jump of a RELAY is, 0 elsewhere, and the row
-    of the last instruction that its jump covers."""
+    """Columns, one row a site: a `JumpMethod`; a `Hindrance`; the address of the long jump of a RELAY, else 0; and the
+    row of the last instruction that its jump covers."""
 
     method: NDArray[np.uint8]
     hindrance: NDArray[np.uint8]

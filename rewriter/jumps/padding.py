@@ -1,4 +1,4 @@
-"""A program -> runs of padding that never execute and that nobody writes: room for jumps."""
+"""A program -> runs of padding that never execute and that nobody writes: there jumps may be."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -21,7 +21,7 @@ _ENDS: Final = (Flow.JUMP, Flow.INDIRECT_JUMP, Flow.RETURN, Flow.STOP)
 
 @dataclass(frozen=True, slots=True)
 class Padding:
-    """Runs, ascending and apart: [start, end)."""
+    """Half-open runs, ascending and disjoint: [start, end)."""
 
     start: Addresses
     end: Addresses
@@ -47,7 +47,7 @@ def between_functions(program: Program) -> Spans:
 
 
 def swept_between(program: Program) -> Swept:
-    """The instructions there. Of a kernel that writes to its code, without long runs of filling bytes."""
+    """The instructions there. Of a kernel that writes to its own code, without long runs of filling bytes."""
     spans = between_functions(program)
     if len(program.patched_at_boot):
         spans = without_fill(program.image, spans)
@@ -55,10 +55,10 @@ def swept_between(program: Program) -> Swept:
 
 
 def padding(program: Program, found: Instructions, between: Swept, landings: Addresses) -> Padding:
-    """Runs of padding behind instructions that never fall through, to which nothing leads.
+    """Runs of padding behind instructions that never fall through, and that nothing branches to.
 
-    A kernel that writes to its own code makes use of nops before its functions (Linux since 6.2: CONFIG_CALL_PADDING):
-    there only breakpoints are room.
+    A kernel that writes to its own code uses nops before its functions (Linux since 6.2: CONFIG_CALL_PADDING): in such
+    a kernel only breakpoints count.
     """
     starts, ends = [np.zeros(0, np.uint64)], [np.zeros(0, np.uint64)]
     for region in program.image.code_regions:
@@ -74,7 +74,7 @@ def padding(program: Program, found: Instructions, between: Swept, landings: Add
 
 
 def _filler(region: CodeRegion, found: Instructions, between: Swept) -> Mask:
-    """Which bytes of a region are in instructions that do nothing, behind the last one of a function."""
+    """Which bytes of a region belong to instructions that do nothing, behind the last real one of a function."""
     depth = np.zeros(region.size + 1, np.int64)
     for one, chosen in ((found, found.reason == Reason.PADDING), (between.instructions, between.is_padding)):
         offset = one.address - np.uint64(region.address)
@@ -87,7 +87,7 @@ def _filler(region: CodeRegion, found: Instructions, between: Swept) -> Mask:
 
 
 def _breakpoints(program: Program, region: CodeRegion, found: Instructions) -> Mask:
-    """Which bytes of a region are breakpoints of one byte: between functions, or as instructions of one."""
+    """Which bytes of a region are one-byte breakpoints: between functions, or as instructions of one."""
     free = np.zeros(region.size, np.bool_)
     one_byte = program.image.facts.breakpoints.get(1)
     if one_byte is None:

@@ -32,22 +32,22 @@ def dead_before(program: Program, found: Instructions) -> Masks:
     Returns:
         For each instruction a word in which bit n is register n of the trap frame; `effector` names those of flags.
     """
-    machine, is_room = effector(program.image.facts), found.reason == Reason.TRACER_CALL
+    machine, is_tracer = effector(program.image.facts), found.reason == Reason.TRACER_CALL
     effects = _effects(program, found, machine)
-    effects.reads[is_room] = effects.writes[is_room] = 0
-    live = live_before(replace(found, flow=np.where(is_room, np.uint8(Flow.NEXT), found.flow)), effects)
+    effects.reads[is_tracer] = effects.writes[is_tracer] = 0
+    live = live_before(replace(found, flow=np.where(is_tracer, np.uint8(Flow.NEXT), found.flow)), effects)
     is_entered = holds(found.address, found.target[found.target != 0])
-    rows = np.flatnonzero(_behind_rooms(found, is_room) & ~is_entered)
+    rows = np.flatnonzero(_behind_tracer_calls(found, is_tracer) & ~is_entered)
     scratch = np.full(len(rows), _tracer_scratch(program.image.facts, machine), np.uint32)
     _spread(live, found, is_entered, rows, scratch, effects.writes)
     dead: Masks = ~(live | np.uint32(machine.held))
     return dead
 
 
-def _behind_rooms(found: Instructions, is_room: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _behind_tracer_calls(found: Instructions, is_tracer: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """The first instruction behind each function's room for the tracer."""
     behind = np.zeros(len(found), np.bool_)
-    behind[1:] = is_room[:-1] & ~is_room[1:] & (found.function[1:] == found.function[:-1])
+    behind[1:] = is_tracer[:-1] & ~is_tracer[1:] & (found.function[1:] == found.function[:-1])
     return behind
 
 

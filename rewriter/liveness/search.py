@@ -30,7 +30,7 @@ def live_before(found: Instructions, effects: Effects) -> Masks:
     """The registers and flags that are live before each instruction, as bits. `found` is ascending by address."""
     if not len(found):
         return np.zeros(0, np.uint32)
-    ways = _Ways.of(found)
+    ways = _Edges.of(found)
     starts = _starts(ways)
     last = np.append(starts[1:], len(found)) - 1
     reads, writes = _gathered(effects, starts)
@@ -42,7 +42,7 @@ def live_before(found: Instructions, effects: Effects) -> Masks:
 
 
 @dataclass(frozen=True, slots=True)
-class _Ways:
+class _Edges:
     """Where control goes from each row: two rows, -1 for none; or somewhere that is not known."""
 
     following: Rows
@@ -50,7 +50,7 @@ class _Ways:
     is_lost: NDArray[np.bool_]
 
     @classmethod
-    def of(cls, found: Instructions) -> "_Ways":
+    def of(cls, found: Instructions) -> "_Edges":
         flow, size = found.flow, len(found)
         falls = (flow == Flow.NEXT) | (flow == Flow.BRANCH)
         is_next = np.append(found.address[:-1] + found.size[:-1] == found.address[1:], False)
@@ -72,7 +72,7 @@ def _marks(size: int, rows: Rows) -> NDArray[np.bool_]:
     return found
 
 
-def _starts(ways: _Ways) -> Rows:
+def _starts(ways: _Edges) -> Rows:
     """The first row of each block: where a jump goes, what comes behind one, and what would make a block too long."""
     size = len(ways.goal)
     is_start = _marks(size, ways.goal[ways.goal >= 0])
@@ -110,7 +110,7 @@ class _Blocks:
     is_lost: NDArray[np.bool_]
 
     @classmethod
-    def of(cls, ways: _Ways, starts: Rows, last: Rows, reads: Masks, writes: Masks) -> "_Blocks":
+    def of(cls, ways: _Edges, starts: Rows, last: Rows, reads: Masks, writes: Masks) -> "_Blocks":
         pairs = np.stack([ways.following[last], ways.goal[last]], axis=1)
         numbers = np.searchsorted(starts, pairs)
         numbers[pairs < 0] = len(starts)

@@ -1,10 +1,10 @@
 """kinst::f:entry and kinst::f:return for a function that was inlined -> the instructions at which its copies are
 entered and left.
 
-libdtrace (dt_sugar.c) makes such a description a kinst probe at an offset into the caller for each copy, and fbt's
-probe for a function that has code of its own; a function that has both gets both. So it is here. A copy is entered at
-its DW_AT_entry_pc, and left by each instruction of it after which control may be outside (`inline_exits`); a
-conditional one fires only when control does leave. One address is one site, whichever copies share it.
+libdtrace (dt_sugar.c) turns such a description into a kinst probe at an offset into the caller for each copy, and into
+fbt's probe for a function that has code of its own; a function that has both gets both. So it is here. A copy is
+entered at its DW_AT_entry_pc, and left by each instruction of it after which control may be outside (`inline_exits`); a
+conditional one fires only when control does leave. One address is one site, however many copies share it.
 """
 
 import difflib
@@ -59,8 +59,8 @@ class Inlines(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class InlineSite:
-    """Where copies are entered or left. `copies` share the address; `staying`: it is a way out only if control does not
-    go there (link addresses)."""
+    """Where copies are entered or left. `copies` share the address; `staying`: link addresses to which control may go
+    without leaving a copy."""
 
     row: int  # of the instruction, in `Decoded`
     address: int
@@ -83,7 +83,7 @@ class Expansion:
     damage: tuple[str, ...] = ()
 
     def note(self) -> str:
-        """``3 copies in 2 functions``, what was refused, how many functions of the name fbt has, and what of the debug
+        """``3 copies in 2 functions``, what was refused, how many functions of the name fbt has, and which debug
         information could not be read."""
         return ", ".join(part for part in (self._found(), _left_out(self.damage)) if part)
 
@@ -291,7 +291,7 @@ def _left(flows: ControlFlows, rows: Sequence[int], copy: InlinedCopy) -> list[E
 
 
 def _holders(functions: Functions, copy: InlinedCopy) -> list[int]:
-    """Rows of the functions that hold a copy: the one with the entry first."""
+    """Rows of the functions that hold a copy: first the one with the entry."""
     rows = _rows_at(functions, [copy.entry, *(low for low, _ in copy.ranges)])
     if not len(rows) or not _holds(functions, int(rows[0]), copy.entry):
         return []
@@ -304,7 +304,7 @@ def _holds(functions: Functions, row: int, address: int) -> bool:
 
 
 def _rows_at(functions: Functions, addresses: Sequence[int]) -> Rows:
-    """The rows of the functions that hold addresses; those that none holds are left out."""
+    """The rows of the functions that hold addresses; addresses in no function are left out."""
     at = np.array(addresses, np.uint64)
     rows = np.searchsorted(functions.address, at, "right") - 1
     inside = (rows >= 0) & (at - functions.address[rows] < functions.size[rows])

@@ -80,7 +80,7 @@ class Numbering:
         return row if self.functions.names[row] == name else self.others.get((row, name))
 
     def _offset_of(self, address: int) -> int:
-        """Where an address is if all code is laid end to end."""
+        """The offset of an address if all code is laid end to end."""
         before = 0
         for region in self.regions:
             if 0 <= address - region.address < region.size:

@@ -22,7 +22,7 @@ SDT: Final = "sdt"
 
 @dataclass(frozen=True, slots=True)
 class StaticRecords:
-    """All that an image says about its static probes: systemtap's notes, FreeBSD's linker sets, Linux' tracepoints."""
+    """All that an image says about its static probes: systemtap's notes, FreeBSD's linker sets, Linux's tracepoints."""
 
     image: Image
     notes: tuple[StaticNote, ...]
@@ -49,8 +49,8 @@ class StaticRecords:
         )
 
     def probes(self, functions: Functions) -> tuple[StaticProbe, ...]:
-        """The probes. Notes of one provider and name in one function are places of one; what a set says of the same
-        provider and name holds for it. Notes whose address is in no function are left out."""
+        """The probes. Notes of one provider and name in one function are places of one probe; what a set says of the
+        same provider and name applies to it. Notes whose address is in no function are left out."""
         by_name = {(record.provider, dashed(record.name)): record for record in self.sets}
         found: dict[tuple[str, str, str], list[StaticNote]] = {}
         for note in self.notes:
@@ -88,8 +88,7 @@ def static_records(image: Image) -> StaticRecords:
 
 
 def provider_names(image: Image) -> tuple[str, ...]:
-    """Names of the providers that probes of an image may have: those there always are, and those of its static
-    probes."""
+    """The providers that probes of an image may name: the usual ones, and those of its static probes."""
     return tuple(dict.fromkeys((*PROVIDERS, *static_records(image).providers)))
 
 
@@ -105,7 +104,7 @@ def _noted(
 
 
 def _asked_for(tracepoint: Tracepoint) -> StaticProbe:
-    """A tracepoint has no function: it may be in many."""
+    """The probe of a tracepoint. It has no function: its places may be in many."""
     places = tuple(StaticPlace(nop, (), PlaceKind.BLOCK, block) for nop, block in tracepoint.places)
     return StaticProbe(SDT, tracepoint.system, "", tracepoint.name, places, callees=tracepoint.callees)
 
