@@ -194,7 +194,8 @@ def end_of(image: Image, address: Addresses) -> Addresses:
 def _staying(program: Program, found: Instructions) -> Column:
     """Why instructions cannot be displaced, as a `Hindrance`."""
     why = np.zeros(len(found), np.uint8)
-    # A jump out of the trampoline is no call and lands on no pad: hardware that checks would fault (CET, BTI, Zicfilp).
+    # Where hardware checks landing pads (FEAT_BTI), a pad must stay in place, and a call that became a jump in its
+    # trampoline would not look like one.
     if _lands_on_pads(program, found):
         why[is_one_of(found.kind, list(program.image.facts.jump.checked))] = Hindrance.CHECKED
     # The kernel looks the faulting address up in its exception table, and a trampoline's is not there.
