@@ -1,4 +1,4 @@
-"""An original image and the manifest of a patched one -> what the manifest says of the image and the image does not.
+"""An original image and the manifest of a patched one -> what the manifest claims and the original contradicts.
 
 A digest in the manifest proves nothing, since anyone who changes a name can make a new one. Names, identifiers, static
 probes and the places of probes are derived again from the original. What came from elsewhere cannot be derived, and is
@@ -27,7 +27,7 @@ from kinst.targets.manifest.packed import Manifest, ProbeKind
 from kinst.targets.static_probes import StaticProbe
 
 _LEAVING: Final = (Flow.RETURN, Flow.JUMP, Flow.BRANCH, Flow.INDIRECT_JUMP)
-_ROOM: Final = 64  # bytes that the entry of a function may be behind its first instruction
+_ROOM: Final = 64  # bytes by which the entry of a function may be behind its first instruction
 _PAD: Final = 16  # bytes of a landing pad before the place of a static probe
 _SHOWN: Final = 16  # digits of a digest
 
@@ -127,7 +127,7 @@ def _wrong_inlined(program: Program, manifest: Manifest) -> Iterator[str]:
 
 
 def _wrong_places(program: Program, manifest: Manifest) -> Iterator[str]:
-    """Probes at another place than their names say; those of kinst were looked at when the manifest was read."""
+    """Probes at other places than their names say; those of kinst were checked when the manifest was read."""
     enablings, probes = manifest.enablings, manifest.probes
     probe, site = enablings["probe"], enablings["site"]
     kind = probes["kind"][probe]
@@ -154,7 +154,7 @@ def _are_entries(
     ends = distance + manifest.sites["size"][site]
     first, row = np.unique(starts, return_inverse=True)
     size = np.zeros(len(first), np.uint64)
-    np.maximum.at(size, row, np.minimum(ends, np.uint64(_ROOM)))  # no instruction is cut: that costs time
+    np.maximum.at(size, row, np.minimum(ends, np.uint64(_ROOM)))  # no instruction is cut to size: that costs time
     trimmed = Functions(first, size, np.zeros(len(first), np.uint8), tuple(map(invented_name, first.tolist())), {})
     found = instructions_of(replace(program, functions=trimmed), np.arange(len(first)))
     stops = ~stepped_over(found, np.arange(len(found)))

@@ -1,6 +1,6 @@
 """Command lines -> kinst-rewrite, kinst-list and kinst-diff: their options, and what is wrong with them.
 
-What the commands do is imported when the options have been read: numpy, LIEF and the rest take 0.7 s, and neither
+The code of a command is imported when its options have been read: numpy, LIEF and the rest take 0.7 s, and neither
 --help nor a mistyped option needs them.
 """
 
@@ -314,7 +314,7 @@ def _stacks(before: Path, after: Path, output: Path | None) -> int:
 
 
 def _alone(options: dict[str, Any]) -> dict[str, Any] | None:
-    """What --standalone comes with, which is removed from the options; None without it."""
+    """What --standalone implies, which is removed from the options; None without it."""
     is_standalone = options.pop("standalone") or options["method"] == Method.JUMP
     given = {name: options.pop(name) for name in ("action", "ring", "data_base")}
     if not is_standalone:
@@ -342,7 +342,7 @@ def _source(path: Path, options: dict[str, Any], specs: Sequence[str]) -> "Sourc
     """The image that the options `_names` describe, in which `specs` are wanted. The options are removed.
 
     Raises:
-        ProbeError: it surely has no function of such a name; to find that out takes a fraction of all that follows.
+        ProbeError: it certainly has no function of such a name; to find that out takes a fraction of all that follows.
     """
     given: str | None = options.pop("name")
     name, equals, file = (given or "").partition("=")

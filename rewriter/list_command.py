@@ -29,10 +29,10 @@ from kinst.targets.functions.found import Evidence, Functions
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListOptions:
-    """What is evidence of probes, or of instructions."""
+    """What is listed of probes, or of instructions."""
 
     disassemble: bool  # instructions
-    jumps: bool  # how each could be a jump
+    jumps: bool  # and how each could be a jump
     as_json: bool
     include_excluded: bool
     quiet: bool

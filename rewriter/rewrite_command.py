@@ -1,4 +1,4 @@
-"""The options of kinst-rewrite, checked -> a patched image, or the original of one, written and told of."""
+"""The options of kinst-rewrite, checked -> a patched image, or the original of one, written and reported."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -32,17 +32,17 @@ from kinst.targets.patch import Patch
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RewriteOptions:
-    """What is to be written, and what is to be told of it."""
+    """What is to be written, and what is to be reported of it."""
 
     probes: Sequence[str]
     patches: Sequence[str]
-    force: bool  # whether a patch may go on behind the end of its function
+    force: bool  # whether a patch may extend beyond the end of its function
     trampoline_base: int | None
     trampoline_symbols: bool
     alone: Mapping[str, Any] | None  # arguments of `parse_request`; None: with breakpoints
     method: str | None
     strict: bool
-    dry_run: bool  # only tell
+    dry_run: bool  # only report
     as_json: bool
     include_excluded: bool
     quiet: bool
@@ -112,7 +112,7 @@ def _value(planned: _Planned, target: Path | None) -> dict[str, Any]:
 
 
 def _changed(image: Image) -> Iterator[str]:
-    """What the patched file is not any more."""
+    """What the patched file no longer is."""
     if image.packing:
         yield f"{image.path.name}: {image.packing}: the ELF file in it was patched, and is written"
     if is_signed(image):

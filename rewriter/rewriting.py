@@ -1,4 +1,4 @@
-"""A file, names for its code and probe names -> a plan: the whole way from a command line to what to write."""
+"""A file, names for its code and probe names -> a plan: everything between a command line and writing."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -39,7 +39,7 @@ class Source:
     symbols: Path | None = None  # System.map, the output of nm, or an ELF file
     debug_file: Path | None = None
     code: tuple[tuple[int, int], ...] = ()  # start and end of what is code, whatever it looks like
-    own_names: Symbols | None = None  # what `kernel_names.own_names` finds in it, if somebody has asked
+    own_names: Symbols | None = None  # what `kernel_names.own_names` finds in it, if it was asked already
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +151,7 @@ def plan_of(
     alone = COUNT if alone is None and method is Method.JUMP else alone
     check_mixed(opened, is_standalone=alone is not None)
     if alone is not None:
-        from kinst.rewriter.standalone.plan import plan_standalone  # a tenth of what is imported, and few need it
+        from kinst.rewriter.standalone.plan import plan_standalone  # a tenth of all imports, and few need it
 
         return plan_standalone(resolution, alone, trampoline_base=trampoline_base, progress=progress)
     return make_plan(

@@ -26,9 +26,9 @@ from kinst.targets.instruction import Flow, Instructions, Reason, Verdict
 _SHORT_JUMP = 0xE9  # jmp rel32
 _SHORT_SIZE = 5
 _JUMP = np.frombuffer(b"\xff\x25\x00\x00\x00\x00", np.uint8)  # jmp *0(%rip): to the address that follows
-_REACH = (1 << 31) - 64  # bytes from a site to where the jump back from any of its trampoline's instructions reaches it
+_REACH = (1 << 31) - 64  # how far a trampoline's last byte may be from the site for its jump back to reach
 _R_X86_64_64, _R_X86_64_PC32 = 1, 2
-# Flows after which the next instruction is only reached by a branch to it.
+# Flows after which the next instruction is reached only by a branch to it.
 _ENDS = np.zeros(max(Flow) + 1, np.bool_)
 _ENDS[[Flow.JUMP, Flow.INDIRECT_JUMP, Flow.RETURN, Flow.STOP]] = True
 
@@ -64,7 +64,8 @@ class Amd64Dissector:
         return found.refuse(_data_rows(found, reads), Reason.DATA)
 
     def slot_counts(self, sites: Instructions, span: tuple[int, int]) -> NDArray[np.uint8]:
-        """Two for long instructions, for those out of reach of `jmp rel32`, and where the runtime may put a call."""
+        """Two slots for long instructions, for those out of reach of `jmp rel32`, and where the runtime may put a
+        call."""
         first, last = ((sites.address - np.uint64(end)).view(np.int64) for end in span)
         is_far = (np.minimum(first, last) < -_REACH) | (np.maximum(first, last) > _REACH)
         is_long = sites.size > self.facts.slot_size - _SHORT_SIZE
@@ -96,7 +97,7 @@ class Amd64Dissector:
         return Trampolines(code, reason)
 
     def references(self, sites: NDArray[np.void]) -> References:
-        """The address at which each copied instruction continues, and the distance of its RIP-relative operand."""
+        """For each copied instruction the reference to where it continues, and that of its RIP-relative operand."""
         copied = sites[sites["verdict"] == Verdict.COPY]
         size = copied["size"].astype(np.int64)
         following = copied["address"] + copied["size"]
@@ -123,7 +124,7 @@ DISSECTOR = Amd64Dissector(AMD64)
 def _jumps_back(
     following: NDArray[np.uint64], size: NDArray[np.uint8], slots: NDArray[np.uint64]
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """How far `jmp rel32` behind each instruction in its slot would go, and whether it goes so far."""
+    """The displacement of the `jmp rel32` behind each instruction in its slot, and whether it fits."""
     distance = (following - (slots + size) - np.uint64(_SHORT_SIZE)).view(np.int64)
     return distance, distance == distance.astype(np.int32)
 
@@ -137,9 +138,9 @@ def _bytes_of(numbers: NDArray[Any], size: int) -> NDArray[np.uint8]:
 def _reencode(
     code: NDArray[np.uint8], rows: NDArray[np.intp], original: NDArray[np.uint8], moved: NDArray[np.uint64]
 ) -> NDArray[np.bool_]:
-    """Add `moved` (site - slot) to the disp32 of each row of trampolines. Returns which do not fit into 32 bits.
+    """Add `moved` (site - slot) to the disp32 of each row of trampolines. Returns which no longer fit into 32 bits.
 
-    With an address-size prefix the sum is taken modulo 2**32 (SDM volume 2, 2.2.1.7): then it always fits.
+    With an address-size prefix the sum is taken modulo 2**32 (SDM volume 2, "RIP-Relative Addressing"): it always fits.
     """
     column, old, wraps = _operands(original)
     new = old + moved.view(np.int64)
@@ -158,7 +159,7 @@ def _operands(original: NDArray[np.uint8]) -> tuple[NDArray[np.int64], NDArray[n
 
 
 def _classify(code: NDArray[np.uint8], address: np.uint64, batch: Batch) -> tuple[Instructions, _Reads]:
-    """One batch of whole functions, and what it reads at addresses that follow from the encoding."""
+    """One batch of whole functions, and what it reads at addresses that the encoding gives."""
     encoding = decode(code, batch.offset)
     pattern = opcodes.match_patterns(encoding.opcode, encoding.modrm, encoding.prefixes)
     pattern[batch.broken] = opcodes.BROKEN
@@ -195,7 +196,7 @@ def _branch_targets(
 def _reads(
     code: NDArray[np.uint8], encoding: Encoding, rows: NDArray[np.intp], following: NDArray[np.uint64]
 ) -> _Reads:
-    """What the RIP-relative operands of `rows` access; unknown with a segment's base or another address size."""
+    """What the RIP-relative operands of `rows` access; unknown with a segment base or a 32-bit address size."""
     known = ~has(encoding.prefixes[rows], Prefix.SEGMENT | Prefix.ADDRESS)
     rows, following = rows[known], following[known]
     prefixes, opcode = encoding.prefixes[rows], encoding.opcode[rows]
@@ -203,7 +204,7 @@ def _reads(
     width[has(prefixes, Prefix.NARROW)] = 2
     width[has(prefixes, Prefix.REX_W) | (opcode == 0xFF) | (opcode == 0x8F)] = 8
     width[opcodes.IS_BYTE_OPERATION.take(opcode)] = 1
-    width[opcode >= opcodes.MAP_0F] = 16  # SSE, lgdt; too much for movzx, which does no harm
+    width[opcode >= opcodes.MAP_0F] = 16  # SSE, lgdt; more than movzx reads, which does no harm
     displacement = displacements(code, encoding.modrm_at[rows] + 1, 4)
     return _Reads(rows, following + displacement.view(np.uint64), width)
 
@@ -216,7 +217,7 @@ def _is_filler(encoding: Encoding, kind: NDArray[np.uint8]) -> NDArray[np.bool_]
 
 
 def _in_context(found: Instructions, filler: NDArray[np.bool_]) -> Instructions:
-    """Refuse what can be recognised only by its neighbours."""
+    """Refuse what shows only from its neighbours."""
     padding = _padding(found, filler)
     found.verdict[padding], found.reason[padding] = Verdict.REFUSE, Reason.PADDING
     shadow = found.kind == Kind.SHADOW
@@ -238,7 +239,7 @@ def _transactions(found: Instructions) -> NDArray[np.bool_]:
 
 
 def _padding(found: Instructions, filler: NDArray[np.bool_]) -> NDArray[np.intp]:
-    """Rows of filler after the last real instruction of a function, if nothing falls into it or branches to it."""
+    """Rows of filler after the last real instruction of a function that nothing falls into or branches to."""
     rows, real = np.flatnonzero(filler), np.flatnonzero(~filler)
     if not rows.size or not real.size:
         return np.zeros(0, np.intp)
@@ -254,7 +255,7 @@ def _padding(found: Instructions, filler: NDArray[np.bool_]) -> NDArray[np.intp]
 
 
 def _data_rows(found: Instructions, reads: list[tuple[NDArray[np.uint64], NDArray[np.uint8]]]) -> NDArray[np.bool_]:
-    """Rows of which an instruction reads or writes a byte."""
+    """Rows of which an instruction accesses a byte as data."""
     start = np.concatenate([np.zeros(0, np.uint64), *(address for address, _ in reads)])
     end = start + np.concatenate([np.zeros(0, np.uint8), *(width for _, width in reads)])
     first = np.searchsorted(found.address + found.size, start, side="right")  # the first row that ends behind the start

@@ -1,7 +1,7 @@
 """Code and ranges -> where the instructions of each range start: the disassembler's sizes, corrected where it is wrong.
 
-Capstone 5 lacks some instructions (serialize, pvalidate, AMX) and takes ud0 and ud1 for two bytes, although they have a
-ModRM byte: everything after such an instruction would be read out of step (Linux: the ud1 of each static call).
+Capstone 5 lacks some instructions (serialize, pvalidate, AMX), and takes ud0 and ud1 for two bytes although they have a
+ModRM byte: everything after such an instruction would be decoded out of step (Linux: the ud1 of each static call).
 """
 
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from kinst.rewriter.arch.amd64_opcodes import MAP_0F, MAP_0F38, VECTOR, VEX_0F, 
 from kinst.rewriter.disassemble import Sweep
 from kinst.targets.arch.amd64 import LONGEST
 
-_BATCH = 1 << 15  # instructions worked on at a time: their arrays stay in the cache
+_BATCH = 1 << 15  # instructions at a time: their arrays stay in the cache
 _GAP = 64  # bytes of padding between functions that are swept with them
 _SHORT = 64  # bytes of a short run
 _RUN = 1 << 18  # bytes: what cannot be decoded ends a run
@@ -54,13 +54,14 @@ def sweep(code: NDArray[np.uint8], ranges: NDArray[np.int64]) -> Iterator[Batch]
 
 
 def _runs(ranges: NDArray[np.int64]) -> list[NDArray[np.int64]]:
-    """The ranges in pieces that are swept together: one call for each function takes longer than to decode it."""
+    """The ranges in runs that are swept together: one call for each function would take longer than the decoding."""
     is_first = (ranges[1:, 0] - ranges[:-1, 1] > _GAP) | (ranges[1:, 0] // _RUN != ranges[:-1, 0] // _RUN)
     return np.split(ranges, np.flatnonzero(is_first) + 1) if len(ranges) else []
 
 
 def _swept(code: NDArray[np.uint8], sweeper: Sweep, ranges: NDArray[np.int64]) -> Iterator[NDArray[np.uint8] | None]:
-    """See `_swept_together`. What is short is mostly padding between functions, and mostly alike: it is swept once."""
+    """See `_swept_together`. Short runs are mostly padding between functions, and mostly the same bytes: those are
+    swept once."""
     known: dict[tuple[bytes, bytes], list[NDArray[np.uint8] | None]] = {}
     for run in _runs(ranges):
         start, end = int(run[0, 0]), int(run[-1, 1])
@@ -75,8 +76,10 @@ def _swept(code: NDArray[np.uint8], sweeper: Sweep, ranges: NDArray[np.int64]) -
 
 
 def _swept_together(sweeper: Sweep, ranges: NDArray[np.int64]) -> list[NDArray[np.uint8] | None]:
-    """The sizes of each range, swept from the first one's start to the last one's end. None where no instruction begins
-    at the range's start, or none ends at its end: it is to be swept by itself."""
+    """The sizes of each range, swept from the first one's start to the last one's end.
+
+    None for a range at whose start no instruction begins, or at whose end none ends: it must be swept by itself.
+    """
     size = sweeper.sizes(int(ranges[0, 0]), int(ranges[-1, 1]))
     bounds = int(ranges[0, 0]) + np.concatenate([np.zeros(1, np.int64), np.cumsum(size, dtype=np.int64)])
     place = np.searchsorted(bounds, ranges)
@@ -103,7 +106,7 @@ def _batch(ranges: NDArray[np.int64], first: int, sizes: list[NDArray[np.uint8]]
 
 
 def _undefined_instructions(code: NDArray[np.uint8]) -> NDArray[np.intp]:
-    """Offsets of byte pairs that may be ud0 or ud1. They are few, so nothing else needs a closer look."""
+    """Offsets of byte pairs that may be ud0 or ud1. They are few: nothing else needs a closer look."""
     after = code[1:]
     return np.flatnonzero((code[:-1] == 0x0F) & ((after == 0xB9) | (after == 0xFF)))
 
@@ -116,7 +119,7 @@ def _mended(
     end: int,
     swept: NDArray[np.uint8] | None,
 ) -> NDArray[np.uint8]:
-    """The sizes of one range, swept piece by piece around what capstone cannot tell; 0 ends it early. `swept` is what
+    """The sizes of one range, swept piece by piece around what capstone cannot decode; 0 ends it early. `swept` is what
     was found of all of it; None: not yet."""
     parts = [np.empty(0, np.uint8)]
     while start < end:
@@ -134,7 +137,7 @@ def _mended(
 
 
 def _first_undefined(code: NDArray[np.uint8], suspects: NDArray[np.intp], start: int, sizes: NDArray[np.uint8]) -> int:
-    """The first row that is ud0 or ud1, or the number of rows: a suspect that only prefixes are before."""
+    """The first row that is ud0 or ud1, or the number of rows: a suspect with nothing but prefixes before it."""
     ends = start + np.cumsum(sizes, dtype=np.int64)
     swept = suspects[np.searchsorted(suspects, start) : np.searchsorted(suspects, start + int(sizes.sum()))]
     rows = np.searchsorted(ends, swept, "right")  # in which a suspect begins
@@ -145,7 +148,7 @@ def _first_undefined(code: NDArray[np.uint8], suspects: NDArray[np.intp], start:
 
 
 def _size_capstone_lacks(code: NDArray[np.uint8], start: int) -> int:
-    """Size of an instruction in a regular part of the opcode maps (opcode, ModRM, no immediate); else 0."""
+    """The size of an instruction in a regular part of the opcode maps (opcode, ModRM, no immediate); else 0."""
     window = code[start : start + LONGEST + MARGIN]
     encoding = decode(window, np.zeros(1, np.int64))
     opcode, modrm_at = int(encoding.opcode[0]), int(encoding.modrm_at[0])

@@ -34,7 +34,7 @@ from kinst.targets.instruction import Instructions
 from kinst.targets.manifest.packed import SECTION, Manifest, find_manifest
 
 _BLOCK: Final = 1 << 23
-_GAP: Final = 8  # equal bytes inside one range of unexplained ones
+_GAP: Final = 8  # equal bytes that do not split a range of unexplained ones
 _LIMIT: Final = 1000  # unexplained ranges that are described; all are counted
 
 Overlays = Sequence[tuple[int, memoryview]]  # file offset -> bytes that replace the original's there
@@ -42,7 +42,7 @@ Overlays = Sequence[tuple[int, memoryview]]  # file offset -> bytes that replace
 
 @dataclass(frozen=True, slots=True)
 class Unexplained:
-    """A range of bytes that nothing explains; `expected` is empty where only `text` can say what is wrong."""
+    """A range of bytes that nothing explains; `expected` is empty if only `text` can say what is wrong."""
 
     offset: int
     where: str
@@ -70,7 +70,7 @@ class Diff:
 
 
 def compare(original: Image, patched: Image, *, progress: Progress = silent) -> Diff:
-    """Explain how `patched` came from `original`.
+    """Explain how `original` became `patched`.
 
     Raises:
         ImageError: the patched image was made from another original, or is the original.
@@ -147,7 +147,8 @@ def _placement(original: Image, patched: Image, manifest: Manifest) -> Placement
 
 
 def _load_address(original: Image, patched: Image, address: int) -> int:
-    """Of the trampolines: as patched, if some segment of the original has the same distance between VMA and LMA."""
+    """The load address of the trampolines: as patched, if some segment of the original has the same distance between
+    VMA and LMA."""
     distances = {(one.address - one.load_address) % 2**64 for one in original.segments if one.kind == PT_LOAD}
     for segment in patched.segments:
         if segment.address == address and (address - segment.load_address) % 2**64 in distances:
@@ -180,7 +181,7 @@ def _wrong_sites(
 
 
 def _wrong_jumps(program: Program, patched: Image, manifest: Manifest, made: Generated) -> Iterator[Unexplained]:
-    """Jumps and places of trampolines that are not what the original gives."""
+    """Jumps and places of trampolines that differ from what the original gives."""
     places = Places(program.original, patched, manifest, None)
     for row in sorted(made.refused)[:_LIMIT]:
         yield Unexplained(0, places.site(row), b"", b"", f"there cannot be a jump: {made.refused[row]}")
@@ -195,7 +196,7 @@ def _wrong_jumps(program: Program, patched: Image, manifest: Manifest, made: Gen
 
 
 def _is_inside(original: Image, manifest: Manifest) -> bool:
-    """Whether a standalone image's trampolines are where the original has room."""
+    """Whether a standalone image's trampolines are in gaps of the original."""
     address = manifest.trampolines[0]
     return any(one.kind == PT_LOAD and 0 <= address - one.address < one.size for one in original.segments)
 
@@ -222,7 +223,7 @@ def _parts(piece: Piece) -> Iterator[tuple[int, memoryview]]:
 def _mismatches(
     original: Image, patched: Image, overlays: Overlays, places: Places, progress: Progress
 ) -> tuple[list[Unexplained], int]:
-    """The ranges in which the patched file is neither the original nor what replaces it, and how many there are."""
+    """The ranges in which the patched file equals neither the original nor its replacement, and how many there are."""
     found: list[Unexplained] = []
     count = 0
     end = max([len(original.data), *(offset + len(part) for offset, part in overlays)])

@@ -1,7 +1,7 @@
 """A difference of two images -> one HTML page, with everything that it needs: original and patched side by side.
 
-The page gets its sites as compressed JSON, since there may be a million, and draws those that are looked at. The object
-in it, in which each text is a number in `texts`:
+The page gets its sites as compressed JSON, since there may be a million, and draws those in view. The object in it, in
+which each text is a number in `texts`:
 
     {"texts": [...], "functions": [[name, address], ...],
      "sites": [[function, address, verdict, trampoline, place, [line, ...], [trampoline's line, ...]], ...]}
@@ -105,7 +105,7 @@ def _value(diff: Diff, manifest: Manifest, progress: Progress) -> dict[str, Any]
             done(1)
     addresses = manifest.functions["address"]
     functions = [[manifest.function_name(row), f"{int(addresses[row]):x}"] for row in numbers]
-    back = manifest.standalone is None  # whether the tracer carries on behind a displaced instruction
+    back = manifest.standalone is None  # whether the tracer takes over behind a displaced instruction
     return {"texts": list(texts), "functions": functions, "sites": rows, "back": back}
 
 

@@ -224,7 +224,7 @@ def _text(diff: Diff, code: bytes, address: int) -> str:
 
 
 def _trampoline_text(diff: Diff, site: NDArray[np.void]) -> str:
-    """The displaced instruction as it stands in its slot; nothing of an emulated one runs."""
+    """The displaced instruction as it stands in its slot; of an emulated one nothing runs."""
     if diff.manifest is not None and diff.manifest.standalone is not None:
         return _text(diff, standalone_code(diff, diff.manifest, int(site["trampoline"])), int(site["trampoline"]))
     if site["verdict"] != Verdict.COPY:
@@ -234,7 +234,7 @@ def _trampoline_text(diff: Diff, site: NDArray[np.void]) -> str:
 
 
 def standalone_code(diff: Diff, manifest: Manifest, start: int) -> bytes:
-    """The bytes of a standalone image's trampoline: as far as the next one."""
+    """The bytes of a standalone image's trampoline: up to the next one."""
     starts = manifest.sites["trampoline"]
     row = int(np.searchsorted(starts, np.uint64(start), "right"))
     end = int(starts[row]) if row < len(starts) else sum(manifest.trampolines)

@@ -1,4 +1,5 @@
-"""The command line -> kinst-inlinecall: its options and its output. What finds an answer is imported to find one."""
+"""The command line -> kinst-inlinecall: its options and its output. What finds an answer is imported when it is
+needed."""
 
 import json
 import sys
@@ -73,7 +74,7 @@ def inlinecall(
 
 
 def _checked_image(function: str, image: Path | None) -> Path:
-    """The image. Raises UsageError where a file is in the place of the function's name."""
+    """The image. Raises UsageError if a file stands where the function's name belongs."""
     usage = "kinst-inlinecall [OPTIONS] FUNCTION IMAGE"
     if image is None:
         missing = "FUNCTION" if Path(function).is_file() else "IMAGE"
@@ -84,6 +85,6 @@ def _checked_image(function: str, image: Path | None) -> Path:
 
 
 def _damage_lines(damage: Sequence[str], count: int) -> list[str]:
-    """The first damaged units, and how many more there are."""
+    """The errors of the first damaged units, and how many more there are."""
     left = len(damage) - count
     return [*damage[:count], *([counted(left, "more damaged unit")] if left > 0 else [])]

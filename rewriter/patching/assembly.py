@@ -28,11 +28,11 @@ _TOKEN: Final = re.compile(r"%?[A-Za-z_.][\w.$@]*|[0-9][\w.]*|\s+|.")
 _NUMBER: Final = re.compile(r"0[xX][0-9a-fA-F]+|0[bB][01]+|0|[1-9][0-9]*")
 _SHOWN: Final = re.compile(r"(?<![\w%.])-?(?:0x[0-9a-f]+|[0-9]+)")
 _NAME: Final = re.compile(r"[A-Za-z_.]")
-# keystone comes to no end on some text that begins with no word. A colon is a segment's: gs:[0x10], %gs:0x10.
+# keystone does not terminate on some text that begins with no word. A colon is a segment's: gs:[0x10], %gs:0x10.
 _REFUSED: Final = re.compile(r"""["'=\\]|//|/\*|^[^A-Za-z]|^[\w.$]+:|(?<!\b[c-gsC-GS][sS]):|[^\x20-\x7e]""")
 _WORDS: Final = frozenset(("byte", "word", "dword", "qword", "xmmword", "ptr", "offset", "short", "rip"))
 _FEW: Final = 4  # candidates that a message lists
-_SHIFT: Final = 1 << 16  # how far an image is moved to see whether an instruction minds
+_SHIFT: Final = 1 << 16  # how far an image is moved to see whether an instruction depends on its address
 _RIP: Final = 16  # a displacement to begin with
 
 
@@ -88,7 +88,7 @@ class _Names:
 
 @dataclass(frozen=True, slots=True)
 class _Term:
-    """A number or name of an instruction's text: tokens `start` to before `end` of it, and its value."""
+    """A number or name in an instruction's text: its tokens from `start` to before `end`, and its value."""
 
     start: int
     end: int
@@ -113,7 +113,7 @@ class _Instruction:
         names = self._names()
         try:
             plain = self._with({})
-            if self._shows(plain, names):  # registers, and other words of the machine that a symbol is called, too
+            if self._shows(plain, names):  # registers, and other words of the machine that symbols may be called by
                 return plain
         except UsageError:
             if not names:
@@ -127,7 +127,7 @@ class _Instruction:
         return code
 
     def _names(self) -> list[str]:
-        """Words in it that symbols of the image are called."""
+        """The words in it that are names of the image's symbols."""
         registers = self._symbols.facts.operand_registers
         words = dict.fromkeys(token for token in self._tokens[1:] if _NAME.match(token) and token != ".")
         known = [word for word in words if word.lower() not in registers and word.lower() not in _WORDS]
@@ -214,7 +214,7 @@ class _Instruction:
         return "".join([*parts, *self._tokens[at:]]), numbers
 
     def _check(self, text: str, numbers: Sequence[int]) -> None:
-        """That the disassembly has the numbers in it."""
+        """Check that the disassembly has the numbers of the text."""
         shown = [int(one, 0) for one in _SHOWN.findall(text)]
         shown += [one << other for one in shown for other in shown if 0 < other < 64]  # arm64: #1, lsl #12
         made = [(one, other) for one in numbers for other in numbers if 0 < other < 64 and one << other in shown]

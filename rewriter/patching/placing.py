@@ -28,19 +28,18 @@ Encoder = Callable[[Program, PatchRequest, int], bytes]  # the third is the addr
 def add_patches(
     program: Program, requests: Sequence[PatchRequest], sites: NDArray[np.void], encode: Encoder, *, force: bool
 ) -> Program:
-    """The program with more patches.
-
-    A probe on what was patched fires before the patch's instruction; what is probed cannot be patched.
+    """The program with more patches. A probe on what was patched fires before the patch's instruction; what is probed
+    cannot be patched.
 
     Args:
         program: what it has so far.
         requests: what is wanted.
         sites: SITE records of probes that the image has already.
-        encode: gives the bytes of a request that is to be at an address.
-        force: a patch may go on behind the end of its function.
+        encode: gives the bytes of a request at an address.
+        force: a patch may extend beyond the end of its function.
 
     Raises:
-        KinstError: the first request that cannot be carried out, and why.
+        KinstError: the first request that cannot be met, and why.
     """
     if program.image.kind is FileKind.REL:
         raise PatchError(f"{program.image.path}: a module that is not linked has no addresses: it cannot be patched")
@@ -56,7 +55,7 @@ def add_patches(
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where a patch begins: a function of a program that has one there."""
+    """Where a patch begins: in a function that has an instruction there."""
 
     program: Program
     row: int
@@ -150,7 +149,7 @@ def _behind(place: _Place, address: int) -> str:
 
 
 def _check_whole(place: _Place, code: bytes) -> None:
-    """The code is whole instructions by itself, else what follows would be read as part of it."""
+    """The new code must be whole instructions by itself, else what follows would be read as part of it."""
     found = place.program.dissector.dissect(
         np.frombuffer(code, np.uint8), place.address, np.array([[0, len(code)]], np.int64)
     )
@@ -159,7 +158,7 @@ def _check_whole(place: _Place, code: bytes) -> None:
 
 
 def _nops(program: Program, size: int) -> bytes:
-    """`size` bytes that do nothing, in as few instructions as there can be."""
+    """`size` bytes that do nothing, in as few instructions as possible."""
     nops, parts = program.image.facts.sized_nops, b""
     for one in sorted(nops, reverse=True):
         parts += nops[one] * ((size - len(parts)) // one)
@@ -176,7 +175,7 @@ def place_name(program: Program, address: int) -> str:
 
 
 def wrong_patches(program: Program) -> Iterator[str]:
-    """A sentence for each patch that is not what `add_patches` could have made of the original."""
+    """A sentence for each patch that `add_patches` could not have made of the original."""
     code = Code(with_patches(program, ()))
     for patch in program.patches:
         name = place_name(program, patch.address)

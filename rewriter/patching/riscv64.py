@@ -82,10 +82,10 @@ _PSEUDO: Final[Mapping[tuple[str, int], str]] = {
 
 
 def encode(text: str, address: int) -> bytes:
-    """The bytes of one instruction: 2 or 4, or 8 for what takes two.
+    """The bytes of one instruction: 2 or 4, or 8 for pseudoinstructions that take two.
 
     Raises:
-        UsageError: it is none that is known here, or an operand does not fit.
+        UsageError: the instruction is unknown here, or an operand does not fit.
     """
     try:
         return _encoded(text, address)
