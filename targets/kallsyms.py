@@ -238,10 +238,10 @@ def _spelled(data: bytes, tables: _Tables) -> tuple[NDArray[np.int64], NDArray[n
 def _addresses(kernel: Kernel, tables: _Tables) -> Iterator[Addresses]:
     """What the offsets could mean."""
     size = 4 * tables.count
-    room = -(-size // 8) * 8
+    padded = -(-size // 8) * 8
     for at, base_at in (
-        (tables.end, tables.end + room),
-        (tables.count_at - 8 - room, tables.count_at - 8),
+        (tables.end, tables.end + padded),
+        (tables.count_at - 8 - padded, tables.count_at - 8),
     ):
         if at < 0 or base_at + 8 > len(kernel.data):
             continue

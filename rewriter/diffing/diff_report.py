@@ -177,10 +177,10 @@ def _piece_text(piece: Piece, manifest: Manifest) -> str:
     if piece.what == "trampolines":
         copied = int((manifest.sites["verdict"] == Verdict.COPY).sum())
         deferred = int(manifest.is_deferred.sum())
-        room = f", {deferred:,} left empty for what the guest writes" if deferred else ""
+        empty = f", {deferred:,} left empty for what the guest writes" if deferred else ""
         return (
             f": {counted(copied, 'displaced instruction')}, derived again from the original and compared; "
-            f"{len(manifest.sites) - copied - deferred:,} emulated{room}"
+            f"{len(manifest.sites) - copied - deferred:,} emulated{empty}"
         )
     if piece.what == "manifest":
         return f": {counted(len(manifest.sites), 'site')}, {counted(len(manifest.probes), 'probe')}"

@@ -63,7 +63,7 @@ class _Place:
     name: str  # as the user calls it
 
     @property
-    def room(self) -> int:
+    def remaining(self) -> int:
         """Bytes from here to the end of the function."""
         functions = self.program.functions
         return int(functions.address[self.row]) + int(functions.size[self.row]) - self.address
@@ -82,9 +82,9 @@ def _patch(
     new = request.code or encode(program, request, place.address)
     end = code.end_of(place.address, len(new))
     size = end - place.address
-    if size > place.room and not force:
+    if size > place.remaining and not force:
         raise PatchError(
-            f"{counted(len(new), 'byte')} do not fit: {place.name} has {place.room:,} to the end of its function "
+            f"{counted(len(new), 'byte')} do not fit: {place.name} has {place.remaining:,} to the end of its function "
             "(--force writes on)"
         )
     _check_free(code, place, end, sites, patches)

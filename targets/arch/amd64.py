@@ -28,7 +28,7 @@ LONGEST = 15  # bytes of the longest instruction (SDM volume 2, 2.3.11)
 class Kind(IntEnum):
     """What an instruction is, as far as probing needs it. Manifests contain the numbers, so they never change."""
 
-    OTHER = 0  # no rule mentions it: it runs in its trampoline
+    OTHER = 0  # no rule mentions it: it runs in its trampoline as it is
     RELATIVE = 1  # so does this one, with the displacement of its RIP-relative operand re-encoded
 
     # Emulated: the result depends on the instruction's own address, or control leaves the trampoline.
@@ -102,7 +102,7 @@ _D_NAMES = {f"R_{name.upper()}": number for number, name in enumerate(GENERAL)} 
     "R_R1": RBX,
 }
 
-# al, ax, eax, rax; sil, si, esi, rsi; r8b, r8w, r8d, r8. ah and its like are in no operand that a compiler writes.
+# al, ax, eax, rax; sil, si, esi, rsi; r8b, r8w, r8d, r8. No compiler uses ah and its like as an operand.
 _PARTS = (
     {name: number for number, name in enumerate(GENERAL)}
     | {f"e{name[1:]}": number for number, name in enumerate(GENERAL[:8])}
@@ -142,7 +142,7 @@ _WORDS = {
     "svm.block": (5504, 8),
     "svm.intercepts": (5520, 8),
 }
-# Registers that do have a name, and where they are: to be sure that the structure is the one above.
+# Registers with a name, and where they are: they confirm that the structure is the one above.
 _LANDMARKS = {"rax": 0, "r15": 120, "cr2": 440, "lstar": 4840, "pat": 5280}
 
 _SHAPE = CodeShape(
@@ -207,8 +207,8 @@ _TABLES = (
     BootTable(
         ".return_sites", ("__return_sites", "__return_sites_end"), (RecordLayout(4, Pointer(0)),), "RETURN_THUNK"
     ),
-    # Not .call_sites, which has all direct calls since 6.2: what redirects them (callthunks.c) looks at the opcode
-    # first and leaves alone what is no call any more.
+    # Not .call_sites, which has all direct calls since 6.2: what redirects them (callthunks.c) first checks the opcode,
+    # and leaves alone what is no call any more.
     BootTable(
         ".ibt_endbr_seal",
         ("__ibt_endbr_seal", "__ibt_endbr_seal_end"),
@@ -216,9 +216,9 @@ _TABLES = (
         "LANDING_PAD",
     ),
     # Lock prefixes, which a kernel on one CPU turns into 3e (ds), and back. It writes only over f0 and 3e
-    # (alternatives_smp_unlock and its inverse), so a breakpoint stays; one as old as 2.6.32 writes without looking,
-    # which costs the probe and leaves the instruction as it wants it. The trampoline keeps the lock, right on any
-    # number of CPUs: only what an image has without it, a copy of such a kernel's memory, must not run there.
+    # (alternatives_smp_unlock and its inverse), so a breakpoint stays; one as old as 2.6.32 writes without checking,
+    # which loses the probe but leaves the instruction as intended. The trampoline keeps the lock, which is right on any
+    # number of CPUs. Only a copy of such a kernel's memory, taken after the locks were removed, must not run there.
     BootTable(
         ".smp_locks", ("__smp_locks", "__smp_locks_end"), (RecordLayout(4, Pointer(0), length=1, probed_with=0xF0),)
     ),
@@ -289,7 +289,7 @@ AMD64 = ArchFacts(
     nops=(b"\x90", b"\x66\x90", b"\x0f\x1f", b"\x66\x0f\x1f", b"\x66\x2e\x0f\x1f"),
     sized_nops={len(code): code for code in map(bytes.fromhex, _NOPS.split())},
     excluded_functions=frozenset(),  # FreeBSD's kinst_md_excluded names none on amd64
-    # psABI 1.0, table 4.9. A COPY is as long as its symbol; it goes to .bss, so 8 is as good as anything.
+    # psABI 1.0, table 4.9. A COPY is as long as its symbol; it goes to .bss, where 8 does as well as anything.
     relocations=RelocationFacts(
         sizes=by_type(
             (8, (1, 5, 6, 7, 8, 16, 17, 18, 24, 25, 27, 28, 29, 30, 31, 36, 37, 38)),

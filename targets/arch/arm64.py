@@ -203,7 +203,7 @@ ARM64 = ArchFacts(
     longest_trampoline=8,
     return_breakpoint=4,
     instruction_alignment=4,
-    # What adrp reaches; its end also lies above the RAM of boards whose image is linked at 0 (QEMU virt: 1 GiB up).
+    # What adrp reaches; its end is also above the RAM of boards whose image is linked at 0 (QEMU virt: 1 GiB up).
     trampoline_window=1 << 32,
     kinds=Kind,
     emulable=frozenset(),  # what can be emulated always is
@@ -234,7 +234,7 @@ ARM64 = ArchFacts(
     sized_nops={4: NOP},
     # FreeBSD's kinst_md_excluded: the way of a breakpoint from EL1 to the handler.
     excluded_functions=frozenset({"handle_el1h_sync", "do_el1h_sync"}),
-    # aaelf64 5.7. A COPY is as long as its symbol; it goes to .bss, so 8 is as good as anything.
+    # aaelf64 5.7. A COPY is as long as its symbol; it goes to .bss, where 8 does as well as anything.
     relocations=RelocationFacts(
         sizes=by_type(
             (8, (257, 260, 307, 1024, 1025, 1026, 1027, 1028, 1029, 1030, 1032)),
@@ -280,13 +280,14 @@ ARM64 = ArchFacts(
         qiling="ARM64",
         unicorn="arm64",
         cpu_model="UC_CPU_ARM64_A57",
-        # Unicorn's own choice is 1 KiB, and its TLBI of a page of the guest's would leave three quarters of it behind.
+        # Unicorn's own choice is 1 KiB: its TLBI of one of the guest's pages would then leave three quarters of it
+        # behind.
         page_size=4096,
         interrupt_bias=0,
-        # svc #0x40d. Unicorn traps it like brk, but leaves the PC after it. If the displaced instruction was emulated
-        # and does not jump, the PC need not be written, which would take half a microsecond.
+        # svc #0x40d. Unicorn traps it like brk, but leaves the PC behind it. If the displaced instruction was emulated
+        # and does not jump, the PC need not be written, which saves half a microsecond.
         #
-        #   11010100 000   imm16 20:5   000 01
+        # 11010100 000   imm16 20:5   000 01
         armed={4: (0xD4000001 | 0x40D << 5).to_bytes(4, "little")},
         breakpoint_number=2,
         breakpoint_bias=4,

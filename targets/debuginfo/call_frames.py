@@ -1,4 +1,4 @@
-"""Call frame information of an image -> how to leave the frame of the function at an address (DWARF 5, 6.4).
+"""Call frame information of an image -> how to unwind the frame of the function at an address (DWARF 5, 6.4).
 
 A row says where the canonical frame address (CFA: the stack pointer before the call) is and where the caller's
 registers are, in DWARF's register numbers. Rows that need an expression say so and leave it to other methods.
@@ -60,8 +60,8 @@ RegisterRule = Saved | Value | Moved | Lost | Unknown
 
 @dataclass(frozen=True, slots=True)
 class FrameRow:
-    """The rules at one address. `cfa` is a register and an offset; None: an expression. A register without a rule has
-    the caller's value."""
+    """The rules at one address. `cfa` is a register and an offset; None: an expression. A register without a rule still
+    has the caller's value."""
 
     cfa: tuple[int, int] | None
     registers: Mapping[int, RegisterRule]
@@ -72,7 +72,7 @@ class CallFrames:
     """The call frame information of one image, in address order."""
 
     def __init__(self, image: Image) -> None:
-        """Find the FDEs: 0.1 s for the 45,000 of a vmlinux. Their instructions are read when they are needed."""
+        """Find the FDEs: 0.1 s for the 45,000 of a vmlinux. Their instructions are read on demand."""
         self._tables = frame_tables(image)
         found: dict[int, tuple[FrameTable, int]] = {}
         for table in self._tables:
@@ -82,7 +82,7 @@ class CallFrames:
         self._places = [found[start] for start in self._starts]
 
     def row_at(self, address: int) -> FrameRow | None:
-        """The rules that hold before the instruction at a link address; None where no sound FDE covers it."""
+        """The rules before the instruction at a link address; None if no sound FDE covers it."""
         at = bisect_right(self._starts, address) - 1
         if at < 0:
             return None
@@ -106,7 +106,7 @@ class _Common:
 
 @dataclass(slots=True)
 class _State:
-    """The row that is being built."""
+    """The row under construction."""
 
     cfa: tuple[int, int] | None = (0, 0)
     registers: dict[int, RegisterRule] = field(default_factory=dict)
@@ -145,7 +145,7 @@ def _common(data: bytes, cie: Cie) -> _Common:
 
 
 class _Program:
-    """Runs the instructions of a CIE or an FDE up to an address. `initial` is what the CIE's left."""
+    """Runs the instructions of a CIE or an FDE up to an address. `initial` is the state that the CIE's left."""
 
     def __init__(self, data: bytes, cie: _Common, start: int, initial: _State | None) -> None:
         self._data = data
@@ -157,7 +157,7 @@ class _Program:
         self.state = _State() if initial is None else _copy(initial)
 
     def run(self, start: int, end: int, address: int) -> None:
-        """Until the next row begins behind `address`; what goes on to it changes nothing else."""
+        """Run until the next row begins behind `address`: what follows does not concern it."""
         self._at = start
         while self._at < end and self._location <= address:
             self._step()
@@ -272,7 +272,7 @@ class _Program:
 
 # Bytes of their operand.
 _ADVANCES: Final = {_CFA.advance_loc1: 1, _CFA.advance_loc2: 2, _CFA.advance_loc4: 4}
-# Signed addresses (arm64's negate_ra_state) are told by their upper bits; GNU_args_size has an operand.
+# arm64's negate_ra_state has no operand: signed addresses show by their upper bits; GNU_args_size has one.
 _IGNORED: Final = frozenset({_CFA.nop, _CFA.AARCH64_negate_ra_state, _CFA.GNU_args_size})
 _CFA_OPCODES: Final = frozenset(
     {

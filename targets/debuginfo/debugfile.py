@@ -37,7 +37,7 @@ def find_debug(
         folders: where distributions keep debug files.
 
     Raises:
-        ImageError: there are none, with the places that were looked at; the file was made from another image; or they
+        ImageError: there are none, with the places that were searched; the file was made from another image; or they
             are of a kind that is not supported.
     """
     if debug_file is not None:
@@ -55,7 +55,7 @@ def find_debug(
 
 
 def _places(image: ElfLike, folders: tuple[Path, ...]) -> Iterator[tuple[Path, bool]]:
-    """Where gdb looks, too: by build-id, then by name; whether it is that of .gnu_debuglink."""
+    """Where gdb looks, too: by build-id, then by name; and whether the name is that of .gnu_debuglink."""
     identity = build_id(image)
     if identity is not None and len(identity) > 1:
         for folder in folders:
@@ -80,7 +80,8 @@ def _checked(image: ElfLike, path: Path, *, is_linked: bool) -> DebugSections:
 
 
 def _placed_as(image: ElfLike, file: ElfFile) -> ElfFile:
-    """The debug file of a module, its sections where the module's are: without content they lie elsewhere in it."""
+    """The debug file of a module, its sections at the addresses of the module's: without content they lie elsewhere in
+    it."""
     if image.header.kind is not FileKind.REL or file.kind is not FileKind.REL:
         return file
     places = dict(_by_name(image.sections))
@@ -105,7 +106,7 @@ def _by_name(sections: tuple[Section, ...]) -> Iterator[tuple[tuple[str, int], i
 
 
 def _check_same_build(image: ElfLike, file: ElfFile, *, is_linked: bool) -> None:
-    """By build-id; without, or where .gnu_debuglink led to the file, by the CRC in it; else by where the code lies."""
+    """By build-id; without one, or if .gnu_debuglink led to the file, by its CRC; else by where the code lies."""
     is_known = has_same_build_id(image, file)
     if is_known and not is_linked:
         return
@@ -120,7 +121,7 @@ def _check_same_build(image: ElfLike, file: ElfFile, *, is_linked: bool) -> None
 
 
 def _usable(sections: DebugSections) -> DebugSections:
-    """The same sections. Raises ImageError, with the file's name: half of the DWARF is in another file."""
+    """The same sections. Raises ImageError with the file's name if half of the DWARF is in another file."""
     sections.check()
     return sections
 

@@ -1,7 +1,7 @@
-"""Names by index (DW_FORM_strx*, as clang has them in DWARF 5) -> the units that have them, and where in those.
+"""Names by index (DW_FORM_strx*, as clang writes them in DWARF 5) -> the units that have them, and where in those.
 
-An index tells nothing of the name, so the whole top level of a unit is read that has the name's offset in its part of
-.debug_str_offsets.
+An index shows nothing of the name, so the whole top level is read of each unit that has the name's offset in its part
+of .debug_str_offsets.
 """
 
 from bisect import bisect_left, bisect_right
@@ -23,7 +23,7 @@ _Names = dict[bytes, list[int]]
 
 
 class IndexedNames:
-    """The names that one .debug_info gives as an index; none without .debug_str_offsets."""
+    """The names that one .debug_info gives by index; none without .debug_str_offsets."""
 
     def __init__(self, units: Units) -> None:
         """Nothing is read yet."""

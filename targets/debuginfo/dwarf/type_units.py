@@ -20,7 +20,7 @@ _TYPE: Final = 2  # DW_UT_type
 
 
 class SignedTypes:
-    """The types of one image that have a signature. No header is read until a type is looked up."""
+    """The types of one image that have a signature. Headers are read when the first type is looked up."""
 
     def __init__(self, units: Units) -> None:
         """`units`: those of .debug_info."""
