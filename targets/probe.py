@@ -101,10 +101,10 @@ class ProbeName:
 
 
 def checked_module(name: str) -> str:
-    """A name that the user gives an image.
+    """A module name that the user gives an image.
 
     Raises:
-        UsageError: no description could name it.
+        UsageError: no probe description could name it.
     """
     if not name or is_glob(name) or not name.isprintable() or any(one in ":]" or one.isspace() for one in name):
         raise UsageError(f"--name {name}: no probe description can name it: letters, digits, -, _ and . will do")
@@ -116,10 +116,10 @@ def parse_probe_name(text: str, *, providers: Collection[str] = PROVIDERS) -> Pr
 
     Args:
         text: one probe name.
-        providers: those there are.
+        providers: those that exist.
 
     Raises:
-        ProbeNameError: too many fields, an unknown provider, an offset or a pattern that is none.
+        ProbeNameError: too many fields, an unknown provider, or a malformed offset or pattern.
     """
     _check_text(text)
     fields = text.split(":")
@@ -176,7 +176,7 @@ def _check_provider(text: str, provider: str, providers: Collection[str]) -> Non
 
 
 def _checked_name(text: str, provider: str, name: str) -> str:
-    """The name field; an offset in decimal without leading zeros, which is how probes are named."""
+    """The name field; an offset becomes decimal without leading zeros, which is how probes are named."""
     if is_offset(name):
         offset = int(name, 16) if name[:2] in ("0x", "0X") else int(name)
         if offset >= _LONGEST_OFFSET:
@@ -213,8 +213,8 @@ def matching(field: str, names: Iterable[str]) -> "NDArray[bool_]":
 def _regex(glob: str) -> re.Pattern[str]:
     """A glob as a regular expression that takes linear time.
 
-    What stands between two stars is searched for once, from the left, and never again (an atomic group): the first
-    place where it fits leaves the most for the rest. DTrace gives up on a glob with too many stars instead.
+    What is between two stars is searched for once, from the left, and never again (an atomic group): the first place
+    where it fits leaves the most for the rest. DTrace gives up on a glob with too many stars instead.
     """
     segments, current, position = [], "", 0
     while position < len(glob):

@@ -46,7 +46,7 @@ class SdtRecord:
 
 
 def sdt_records(image: Image) -> tuple[SdtRecord, ...]:
-    """All probes of the linker sets, in their order. What is damaged or not linked yet is left out."""
+    """All probes of the linker sets, in their order. What is damaged, or not linked yet, is left out."""
     if image.kind is FileKind.REL or image.section(_PROBES) is None:
         return ()
     types = _argument_types(image)
@@ -100,7 +100,7 @@ def _record(
 
 
 def _argument_types(image: Image) -> dict[int, dict[int, str]]:
-    """By probe and index; a translated type wins."""
+    """Types by probe and index; a translated type wins."""
     found: dict[int, dict[int, str]] = {}
     for address in _pointers(image, _ARGUMENTS):
         index, probe = _word(image, address) & 0xFFFF_FFFF, _word(image, address + _ARGTYPE_PROBE)

@@ -33,7 +33,7 @@ class Action(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Standalone:
-    """What was asked for, and where it ends up. `address` is as linked, `load_address` physical."""
+    """What was asked for, and where it was put. `address` is a link address, `load_address` physical."""
 
     action: Action
     address: int

@@ -39,12 +39,12 @@ class Tracepoint:
 
     name: str
     system: str  # empty: it is no event of a trace system
-    places: tuple[tuple[int, int], ...]  # where its key is asked, and where the jump leads while it is on
+    places: tuple[tuple[int, int], ...]  # where its key is tested, and where the jump leads while it is on
     callees: Callees
 
 
 def tracepoints(image: Image) -> tuple[Tracepoint, ...]:
-    """All tracepoints that code of the image asks for, by name. None without symbols: nothing else names them."""
+    """All tracepoints that code of the image tests for, by name. None without symbols: nothing else names them."""
     table = None if image.kind is FileKind.REL else table_place(image, *JUMP_LABELS)
     if table is None:
         return ()
@@ -74,7 +74,7 @@ def _named(symbols: Symbols, prefix: str) -> dict[str, int]:
 
 
 def _records(symbols: Symbols) -> list[tuple[int, int, str]]:
-    """(address, size, name) of each tracepoint, ascending and apart."""
+    """(address, size, name) of each tracepoint, ascending and disjoint."""
     rows = symbols.rows_beginning(_TRACEPOINT.encode())
     sizes = _sizes(symbols, rows)
     are_fit = (symbols.section[rows] != SHN_UNDEF) & (sizes <= _LARGEST) & (sizes > 0)
@@ -89,7 +89,7 @@ def _records(symbols: Symbols) -> list[tuple[int, int, str]]:
 
 
 def _sizes(symbols: Symbols, rows: NDArray[np.intp]) -> NDArray[np.uint64]:
-    """The sizes of symbols; of those from kallsyms, which has none, the way to the next. 0 where there is no next."""
+    """The sizes of symbols; of those from kallsyms, which has none, the distance to the next. 0 if there is no next."""
     every = np.unique(symbols.address)
     following = np.searchsorted(every, symbols.address[rows], "right")
     to_next = every[np.minimum(following, len(every) - 1)] - symbols.address[rows]
@@ -99,7 +99,7 @@ def _sizes(symbols: Symbols, rows: NDArray[np.intp]) -> NDArray[np.uint64]:
 def _places(
     image: Image, table: tuple[int, int], starts: NDArray[np.uint64], sizes: NDArray[np.uint64]
 ) -> Mapping[int, list[tuple[int, int]]]:
-    """By row of a tracepoint: (nop, target) of the records whose key lies in it."""
+    """By row of a tracepoint: (nop, target) of the records whose key is in it."""
     layout = next((one for one in JUMP_LABEL_LAYOUTS if table[1] % one.size == 0), None)
     if layout is None:
         return {}

@@ -1,7 +1,7 @@
-"""Bytes of a file -> its ELF header and tables, checked: what would make a reader run astray is refused here.
+"""Bytes of a file -> its ELF header and tables, checked: what would lead a reader astray is refused here.
 
 A rewriter must not be lenient: what a loader could understand in another way is refused. LIEF, which reads the tables
-after us, is: it skips tables that do not fit and allocates what a header promises.
+after us, is lenient: it skips tables that do not fit, and allocates what a header promises.
 """
 
 import struct
@@ -67,7 +67,7 @@ SHF_EXCLUDE: Final = 0x8000_0000
 SHN_LORESERVE: Final = 0xFF00
 PN_XNUM: Final = 0xFFFF
 
-# What people hand over instead of an ELF file, by its first bytes, and what to do about it.
+# What people pass instead of an ELF file, by its first bytes, and what to do about it.
 _OTHER_FORMATS: Final = (
     (b"MZ", "a PE/EFI image, and no Linux kernel that is known: give the ELF file it was made from"),
     (b"!<arch>", "an archive (.a or .deb): take the image out of it first"),
@@ -154,7 +154,7 @@ def read_elf_header(data: NDArray[np.uint8]) -> ElfHeader:
 
 
 def check_magic(head: bytes) -> None:
-    """That a file begins as a little-endian 64-bit ELF file. `head`: its first `ELF_HEADER.size` bytes. Raises
+    """Check that a file begins as a little-endian 64-bit ELF file. `head`: its first `ELF_HEADER.size` bytes. Raises
     ImageError."""
     if not head.startswith(b"\x7fELF"):
         if b"\x7fELF".startswith(head):
@@ -194,7 +194,8 @@ def _check_load(row: NDArray[np.void], index: int, file_size: int) -> None:
 
 
 def _check_overlaps(rows: NDArray[np.void]) -> None:
-    """Two segments over one address, or over file bytes of which one is code: a patch would have two meanings."""
+    """Check that no two segments share an address, nor file bytes of which one is code: a patch would have two
+    meanings."""
     loads = [
         (
             int(index),
@@ -232,7 +233,8 @@ def read_section_headers(data: NDArray[np.uint8], header: ElfHeader) -> NDArray[
 
 
 def _without_extended_numbering(data: NDArray[np.uint8], header: ElfHeader) -> NDArray[np.void]:
-    """With 0xff00 sections or more the count moves to section 0; LIEF does not read such files. 0 there: no table."""
+    """Refuse 0xff00 sections and more, whose count moves to section 0: LIEF does not read such files. 0 there: no
+    table."""
     first = _table(data, "section header", header.shoff, header.shentsize, 1, SECTION_HEADER)
     if first["size"][0]:
         raise ImageError(f"too many sections: {int(first['size'][0])}, at most {SHN_LORESERVE - 1} are supported")

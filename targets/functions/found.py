@@ -21,7 +21,7 @@ from kinst.targets.spans import Spans, covered, length, less
 
 __all__ = ["Evidence", "Functions", "Sweep", "find_functions"]
 
-_SPARSE: Final = 8  # symbols that leave more than an eighth of the code without a name do not cover it
+_SPARSE: Final = 8  # symbols that leave more than an eighth of the code unnamed do not cover it
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Functions:
     evidence: NDArray[np.uint8]
     names: tuple[str, ...]
     aliases: Mapping[int, tuple[str, ...]]
-    # Where symbols and FDEs cover nearly all code: what else is there is most likely data.
+    # Where symbols and FDEs cover nearly all code: anything else there is most likely data.
     strict: Spans = field(default_factory=lambda: np.zeros((0, 2), np.uint64))
 
     def __len__(self) -> int:
@@ -50,7 +50,7 @@ class Functions:
 
 
 def invented_name(address: int) -> str:
-    """The name of a function for which there is no name: by its address."""
+    """The name of a function without one: by its address."""
     return f"sub_{address:x}"
 
 
@@ -112,7 +112,7 @@ def _discovered(
 
 
 def _is_doubtful(found: Discovered) -> bool:
-    """Whether the code around functions has to be asked for what speaks against them."""
+    """Whether the code around functions must be examined for what contradicts them."""
     return bool(((found.evidence >= Evidence.POINTER) & covered(found.strict, found.address)).any())
 
 
@@ -122,7 +122,7 @@ def _bounds(ranges: NDArray[np.uint64]) -> Spans:
 
 
 def _spans_of_code(image: Image) -> Spans:
-    """The code regions, without that of a 32-bit start as long as there is another."""
+    """The code regions, without that of a 32-bit start if there is another."""
     start32, found = startup32(image), image.code_regions
     if len(found) > 1:
         found = tuple(region for region in found if region != start32)
@@ -130,8 +130,8 @@ def _spans_of_code(image: Image) -> Spans:
 
 
 def _without_data(code: Spans, functions: Spans, objects: Spans) -> Spans:
-    """`code` without regions that are more data than code by their symbols (.data of Linux, executable for a page of
-    it): these have no code but what is named."""
+    """`code` without regions that are mostly data by their symbols (.data of Linux, executable because of one page):
+    these have no code but what is named."""
     return code[_within(code, objects) <= _within(code, functions)]
 
 

@@ -1,7 +1,7 @@
 """An image's symbols -> where named functions start and end, and by what names.
 
 Compilers say what a function is (FUNC, with a size). Hand-written assembly often does not: its symbols may lack a size,
-and a label may be code, data in .text or a place in the middle of a function. Only what is surely code is taken.
+and a label may be code, data in .text or a place in the middle of a function. Only what is certainly code is taken.
 """
 
 from collections.abc import Mapping
@@ -32,9 +32,9 @@ _BINDING_RANK = {STB_GLOBAL: 0, STB_LOCAL: 1, STB_WEAK: 2}
 
 @dataclass(frozen=True, slots=True)
 class NamedFunctions:
-    """Columns in address order, not overlapping. Where not `is_sized`, `end` is only the next start: to be trimmed.
+    """Columns in address order, not overlapping. If not `is_sized`, `end` is only the next start, to be trimmed.
 
-    `is_certain`: a FUNC symbol or one with a size; else a label that might be data.
+    `is_certain`: a FUNC symbol or one with a size; else a label that might name data.
     """
 
     address: NDArray[np.uint64]
@@ -76,13 +76,13 @@ def named_functions(image: Image, symbols: Symbols) -> NamedFunctions:
 
 
 def data_in_code(image: Image, symbols: Symbols | None = None) -> NDArray[np.uint64]:
-    """(n, 2) address and size of data inside code regions: what symbols say to be some, and PE headers."""
+    """(n, 2) address and size of data inside code regions: what symbols call data, and PE headers."""
     named = named_data(image, image.symbols if symbols is None else symbols)
     return np.unique(np.concatenate([named, _pe_headers(image)]), axis=0)
 
 
 def named_data(image: Image, symbols: Symbols) -> NDArray[np.uint64]:
-    """(n, 2) address and size of data inside code regions, as mapping symbols ($d) and OBJECT symbols tell."""
+    """(n, 2) address and size of data inside code regions, by mapping symbols ($d) and OBJECT symbols."""
     objects = (symbols.kind == STT_OBJECT) & (symbols.size > 0) & (symbols.section != SHN_UNDEF)
     sized = np.stack([symbols.address[objects], symbols.size[objects]], axis=1)
     spans = np.concatenate([marked_data(symbols), sized])
@@ -113,7 +113,7 @@ def _regions(image: Image, address: NDArray[np.uint64]) -> tuple[NDArray[np.int3
     index = np.full(len(address), -1, np.int32)
     end = address.copy()
     for number, region in enumerate(image.code_regions):
-        inside = address - np.uint64(region.address) < np.uint64(region.size)  # wraps round below: not less
+        inside = address - np.uint64(region.address) < np.uint64(region.size)  # wraps round below the start: not less
         index[inside], end[inside] = number, region.address + region.size
     return index, end
 
@@ -148,7 +148,7 @@ def _starts(
 def _ends(
     symbols: Symbols, starts: NDArray[np.bool_], address: NDArray[np.uint64], region_end: NDArray[np.uint64]
 ) -> tuple[NDArray[np.uint64], NDArray[np.bool_]]:
-    """End of each distinct start, and whether a size says so.
+    """The end of each distinct start, and whether a size says so.
 
     Bytes that two sizes cover belong to the later symbol, as in kallsyms, so functions do not overlap.
     """
@@ -172,8 +172,8 @@ def _names(
 
     Of several names the primary is, in this order: a FUNC before a label (linker scripts put labels such as _stext on
     functions), global before local before weak (a weak name may be overridden elsewhere), the one with fewer leading
-    underscores (`vfs_read` rather than `__vfs_read`), then the first in the alphabet, so that it never depends on the
-    table's order.
+    underscores (`vfs_read` rather than `__vfs_read`), then the first in alphabetical order, so that it never depends on
+    the order of the table.
     """
     rows = rows[np.isin(symbols.address[rows], address)]
     place = np.searchsorted(address, symbols.address[rows])

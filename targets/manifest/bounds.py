@@ -1,7 +1,8 @@
 """What a manifest says about itself and about its image must be consistent, which is checked before any of it is used.
 
 A record that points outside its table, a site without a slot, or header bytes that the original did not have would be
-believed, and crash or be written, later and far away. Each check is one pass over columns: there may be millions.
+believed, and crash or be written, later and far away. Each check is one pass over columns: there may be millions of
+rows.
 """
 
 from collections.abc import Mapping
@@ -53,7 +54,7 @@ def check_tables(tables: Tables) -> None:
 
 
 def check_manifest(manifest: Manifest) -> None:
-    """Everything that it says by itself.
+    """Check everything that it says by itself.
 
     Raises:
         ManifestError: what is wrong.
@@ -70,7 +71,7 @@ def check_manifest(manifest: Manifest) -> None:
 
 
 def check_image(manifest: Manifest, image: Image) -> None:
-    """That it is of the machine of the image that carries it, and speaks of nothing outside of that.
+    """Check that it is of the machine of the image that carries it, and refers to nothing outside of that.
 
     Raises:
         ManifestError: what is wrong.
@@ -203,7 +204,8 @@ def _check_probes(manifest: Manifest) -> None:
 
 
 def _check_enablings(manifest: Manifest) -> None:
-    """Each site is of a probe, and each probe has one; but for static ones it is where its name says."""
+    """Check that each site is of a probe, and each probe has a site, which for all but static ones is where its name
+    says."""
     site, probe = (np.ascontiguousarray(manifest.enablings[name]) for name in ("site", "probe"))
     for name, rows, count in (("site", site, len(manifest.sites)), ("probe", probe, len(manifest.probes))):
         used = np.zeros(count, np.bool_)

@@ -106,7 +106,7 @@ class Manifest:
 
     @property
     def is_deferred(self) -> NDArray[np.bool_]:
-        """Which sites are the guest's to write: the file and memory keep its bytes there."""
+        """Which sites are left to the guest to write: the file and memory keep its bytes there."""
         deferred: NDArray[np.bool_] = self.sites["verdict"] == Verdict.DEFER
         return deferred
 

@@ -1,8 +1,7 @@
 """The Image of a kernel that does not say where it is linked, and where its symbols are in it -> its address.
 
-Its data have pointers to its symbols, as they are linked: in place (RELR, or a kernel that stays where it is), or as
-addends of relocations. With the right address most of what points into the image points to a symbol; with a wrong one
-nearly nothing does.
+Its data has pointers to its symbols, as they are linked: in place (RELR, or a kernel at a fixed address), or as addends
+of relocations. With the right address most pointers into the image point to a symbol; with a wrong one nearly none do.
 """
 
 from typing import Final
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 
 ALIGNMENT: Final = 2 << 20  # text_offset counts from such a boundary
 _KERNEL_HALF: Final = np.uint64(1 << 63)
-_SAMPLED: Final = 100_000  # of a million words that could be pointers: these are looked at
+_SAMPLED: Final = 100_000  # of a million words that could be pointers, these are examined
 _LIKELY: Final = 32  # pieces of the address space, of `ALIGNMENT` each, with the most pointers
 
 
@@ -40,7 +39,7 @@ def link_address(data: bytes, places: NDArray[np.uint64], memory_size: int, text
 
 
 def _candidates(pointers: NDArray[np.uint64], memory_size: int, text_offset: int) -> list[int]:
-    """Addresses from which on the image would have what is pointed to most."""
+    """Addresses at which the image would hold most of what is pointed to."""
     pieces, counts = np.unique((pointers - np.uint64(text_offset)) // np.uint64(ALIGNMENT), return_counts=True)
     likely = pieces[np.argsort(counts, kind="stable")[::-1][:_LIKELY]].tolist()
     before = memory_size // ALIGNMENT + 1

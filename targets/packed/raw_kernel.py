@@ -1,6 +1,6 @@
 """The Image of a Linux kernel for arm64 or riscv64, memory from its first byte on -> an ELF file of it.
 
-It says nothing of where it is linked, nor which bytes are code. The kernel's own symbols do, which it keeps for its
+It does not say where it is linked, nor which bytes are code. The kernel's own symbols do, which it keeps for its
 messages, together with what points to them: the ELF file has them as .symtab, and as sections what they enclose. The
 bytes of the Image are in one segment, as in the vmlinux that it was made from.
 """
@@ -110,7 +110,7 @@ def elf_of_image(data: NDArray[np.uint8]) -> NDArray[np.uint8] | None:
     """The ELF file; None: it is no such kernel.
 
     Raises:
-        ImageError: it does not tell where it is linked, or is damaged.
+        ImageError: it does not show where it is linked, or is damaged.
     """
     head = data[:_HEADER].tobytes()
     facts = facts_of(head)
@@ -129,7 +129,7 @@ def elf_of_image(data: NDArray[np.uint8]) -> NDArray[np.uint8] | None:
 
 
 def _kernel(data: bytes, memory_size: int, facts: ArchFacts) -> Kernel:
-    """As if it was linked to 0."""
+    """The kernel as if it was linked to 0."""
     return Kernel(
         data,
         facts,
@@ -164,7 +164,7 @@ def _sections(names: KernelSymbols, base: int, data: bytes, memory_size: int) ->
 
 
 def _is_plausible(name: str, content: bytes) -> bool:
-    """Whether what two symbols enclose is what their names say, where a wrong one would be an error later on."""
+    """Whether what two symbols enclose is what their names say; a wrong section would be an error later on."""
     return name != "BTF" or content[:2] == _BTF_MAGIC
 
 
@@ -219,7 +219,7 @@ def _segments(base: int, size: int, memory_size: int, sections: Sequence[_Sectio
 
 
 def _symbols(names: KernelSymbols) -> Symbols:
-    """Local ones first, as ELF wants it."""
+    """Local symbols first, as ELF requires."""
     found = names.symbols
     return found.take(np.argsort(found.binding != STB_LOCAL, kind="stable"))
 
