@@ -17,11 +17,12 @@ from kinst.targets.debuginfo.debugfile import find_debug
 from kinst.targets.debuginfo.dwarf.abbreviations import INLINED
 from kinst.targets.debuginfo.dwarf.forms import DAMAGE
 from kinst.targets.debuginfo.dwarf.line_files import LineFiles
-from kinst.targets.debuginfo.dwarf.name_search import Damaged, Mention, NameSearch, refused
+from kinst.targets.debuginfo.dwarf.name_search import Mention, NameSearch
 from kinst.targets.debuginfo.dwarf.numbers import At, Tag
 from kinst.targets.debuginfo.dwarf.ranges import entry_of, ranges_of
 from kinst.targets.debuginfo.dwarf.scan import abstract
 from kinst.targets.debuginfo.dwarf.sections import DebugSections
+from kinst.targets.debuginfo.dwarf.unit_places import Damaged, refused
 from kinst.targets.debuginfo.dwarf.units import Entry, UnitEntries, Units
 from kinst.targets.debuginfo.inlined import InlinedCopy, InlineFunction, Matching, SourceLine
 from kinst.targets.debuginfo.inlined_parameters import Parameters

@@ -9,7 +9,7 @@ address are also found by the bytes of the address, even if a thousand units dec
 from collections.abc import Collection, Iterator
 from contextlib import suppress
 from functools import cached_property
-from itertools import groupby, product
+from itertools import product
 from typing import Final
 
 from kinst.targets.debuginfo.dwarf.abbreviations import Declaration
@@ -22,6 +22,7 @@ from kinst.targets.debuginfo.dwarf.scan import holders
 from kinst.targets.debuginfo.dwarf.sections import DebugSections
 from kinst.targets.debuginfo.dwarf.top_level import code_at, top_level_at
 from kinst.targets.debuginfo.dwarf.type_units import DAMAGED, SignedTypes
+from kinst.targets.debuginfo.dwarf.unit_places import by_unit, ignored
 from kinst.targets.debuginfo.dwarf.units import Unit, UnitEntries, Units
 
 _FEW: Final = 24  # places of a name in .debug_str that are searched for one by one
@@ -77,7 +78,7 @@ class DebugInfo:
         wanted = address.to_bytes(8, "little")
         wanted = wanted if "subprogram" in tags else _OP_ADDR + wanted
         for units in self._searched[:1]:
-            for unit, places in _by_unit(units, iter(places_of(units.info, [wanted]))):
+            for unit, places in by_unit(units, places_of(units.info, [wanted]), ignored):
                 for entry in self._holders(units, unit, places):
                     if entry.tag in tags and entry.address() == address:
                         yield entry
@@ -96,7 +97,7 @@ class DebugInfo:
         whole, ends = self._strings(text)
         searches = [(text, whole), (b"", ends)] if ends else [(text, whole)]
         for units, (inline, words) in product(self._searched, searches):
-            for unit, places in _by_unit(units, _lazily(units.info, inline, words)):
+            for unit, places in by_unit(units, _lazily(units.info, inline, words), ignored):
                 entries = _open(units, unit)
                 if entries is not None:
                     yield entries, places
@@ -235,17 +236,3 @@ def _lazily(info: memoryview, text: bytes, words: list[int]) -> Iterator[int]:
             found.update(places_of_words(info[start : start + size + 3], words[_FEW:]))
         yield from (start + place for place in sorted(found) if place < size)
         start, size = start + size, min(2 * size, _LARGEST)
-
-
-def _by_unit(units: Units, places: Iterator[int]) -> Iterator[tuple[Unit, list[int]]]:
-    """Offsets into .debug_info -> units with offsets into them. What no unit holds is passed over."""
-
-    def unit_at(place: int) -> Unit | None:
-        try:
-            return units.at(place)
-        except DAMAGED:
-            return None
-
-    for unit, group in groupby(places, unit_at):
-        if unit is not None:
-            yield unit, [place - unit.offset for place in group]

@@ -7,17 +7,16 @@ found until there is no more.
 Many names are searched as one: the cost is in passing over the sections and the units, not in comparing.
 """
 
-from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import groupby
 from typing import Final
 
 from kinst.targets.debuginfo.dwarf.abbreviations import NAMES, ORIGINS, Plan
 from kinst.targets.debuginfo.dwarf.byte_search import find_all, places_of, places_of_strings, places_of_words
 from kinst.targets.debuginfo.dwarf.numbers import Tag
 from kinst.targets.debuginfo.dwarf.scan import every, guesses, holders
+from kinst.targets.debuginfo.dwarf.unit_places import Damaged, StringOffsets, by_unit, refused
 from kinst.targets.debuginfo.dwarf.units import Entry, Unit, UnitEntries, Units
 from kinst.targets.debuginfo.inlined import InlinedCopy, SourceLine
 from kinst.targets.errors import ImageError
@@ -73,12 +72,6 @@ class Wanted:
 
 
 Describe = Callable[[UnitEntries, Entry, str | None, int | None], Mention]  # with its name, and what it refers to
-Damaged = Callable[[ImageError], None]
-
-
-def refused(error: ImageError) -> None:
-    """A damaged unit ends the search."""
-    raise error
 
 
 class NameSearch:
@@ -86,7 +79,7 @@ class NameSearch:
 
     def __init__(self, units: Units, describe: Describe) -> None:
         """Nothing is searched yet. `describe` makes a mention of an entry."""
-        self._units = units
+        self._units, self._offsets = units, StringOffsets(units)
         self._describe = describe
 
     def search(self, names: Collection[str], damaged: Damaged) -> Found:
@@ -101,7 +94,8 @@ class NameSearch:
         searched: set[int] = set()
         while self._far_units and (targets := found.targets() - searched):
             searched |= targets
-            touched = {self._at(hit, damaged) for hit in places_of_words(self._units.info, sorted(targets))}
+            hits = places_of_words(self._units.info, sorted(targets))
+            touched = {unit for unit, _ in by_unit(self._units, hits, damaged)}
             # Within a unit the walk follows references by itself; here are those that cross units.
             for unit in self._far_units:
                 if unit in touched:
@@ -144,38 +138,9 @@ class NameSearch:
 
     def _by_unit(self, wanted: Wanted, damaged: Damaged) -> dict[Unit, list[int]]:
         """The units to search, in order, with the places in them (offsets into the unit)."""
-        by_unit: dict[Unit, list[int]] = {unit: [] for unit in self._units_by_index(wanted)}
-        for unit, places in groupby(self._hits(wanted), lambda place: self._at(place, damaged)):
-            if unit is not None:
-                by_unit[unit] = [place - unit.offset for place in places]
-        return dict(sorted(by_unit.items(), key=lambda item: item[0].offset))
-
-    def _at(self, place: int, damaged: Damaged) -> Unit | None:
-        """The unit that holds a place; None if headers are damaged."""
-        try:
-            return self._units.at(place)
-        except ImageError as error:
-            damaged(error)
-            return None
-
-    def _units_by_index(self, wanted: Wanted) -> list[Unit]:
-        """Units that have the offset of a name in their part of .debug_str_offsets (DW_FORM_strx)."""
-        table = self._units.sections.get("str_offsets")
-        if not len(table) or not wanted.in_str:
-            return []
-        starts, found = [base for base, _ in self._string_bases], list[Unit]()
-        for place in places_of_words(table, sorted(wanted.in_str)):
-            row = bisect_right(starts, place) - 1
-            if row >= 0:
-                same = slice(bisect_left(starts, starts[row]), row + 1)
-                found += [unit for _, unit in self._string_bases[same]]
-        return found
-
-    @cached_property
-    def _string_bases(self) -> list[tuple[int, Unit]]:
-        """Where each unit's part of .debug_str_offsets begins, ascending."""
-        found = [(self._units.open(unit).string_offsets, unit) for unit in self._units.all]
-        return sorted(found, key=lambda one: (one[0], one[1].offset))
+        found: dict[Unit, list[int]] = {unit: [] for unit in self._offsets.units_with(wanted.in_str, damaged)}
+        found |= by_unit(self._units, self._hits(wanted), damaged)
+        return dict(sorted(found.items(), key=lambda item: item[0].offset))
 
     @cached_property
     def _far_units(self) -> list[Unit]:
