@@ -39,7 +39,7 @@ _PROBES: Final = "Probes"
 _ALONE: Final = "Images that need no handler"
 _REPLACES_IMAGE: Final = OutputFile(path_type=Path, replaces="image")
 _NAMED: Final = {"--module": "it is --name"}
-_REFUSED: Final = "Tell of each refused instruction, with its reason."
+_REFUSED: Final = "List each refused instruction, with its reason."
 
 P = ParamSpec("P")
 
@@ -179,7 +179,7 @@ _REWRITE_EXAMPLES: Final = (
 )
 @option("--dry-run", group=OUTPUT, is_flag=True, help="Write nothing; say what would be done, and refused.")
 @option("--restore", "is_restore", group=OUTPUT, is_flag=True, help="Write the original of a patched IMAGE.")
-@shared.form(["text", "json"], "How to tell what was done: text or json.")
+@shared.form(["text", "json"], "How to report what was done: text or json.")
 @shared.quiet()
 @shared.verbose(_REFUSED)
 @shared.version_option()
@@ -323,7 +323,9 @@ def _alone(options: dict[str, Any]) -> dict[str, Any] | None:
                 raise UsageError(f"--{name.replace('_', '-')}: is for --standalone")
         return None
     if options["method"] not in (None, Method.JUMP):
-        raise UsageError(f"--method {options['method']}: says how a handler carries on; --standalone needs none")
+        raise UsageError(
+            f"--method {options['method']}: says how a handler resumes the guest, and --standalone has none"
+        )
     options["method"] = None
     data_base = _address("--data-base", given["data_base"])
     return {"action": given["action"] or "count", "ring": given["ring"], "data_base": data_base}

@@ -38,7 +38,7 @@ _ANY: Final = re.compile("|".join(rule.names for rule in RULES))
 def exclusion(name: str, facts: ArchFacts) -> str:
     """The rule that excludes a function of an image with DTrace; empty if there is none."""
     if name in facts.excluded_functions:
-        return f"{name} is on the way of a breakpoint to its handler on {facts.name}"
+        return f"{name} is on the path of a breakpoint to its handler on {facts.name}"
     return next((rule.text for rule in RULES if re.fullmatch(rule.names, name)), "")
 
 

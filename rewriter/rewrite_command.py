@@ -132,6 +132,6 @@ def restore_image(path: Path, output: Path | None, progress: Progress) -> None:
         raise ManifestError(f"{path}: is not patched: there is nothing to restore")
     target = output or path.with_name(path.name.replace(".kinst", "", 1))
     if output is None and (target == path or target.exists()):
-        raise UsageError(f"{target}: is there already: name the output with -o")
+        raise UsageError(f"{target}: exists already: name the output with -o")
     restore(image, manifest, target, progress=progress)
     click.echo(f"{target}: restored, SHA-256 {manifest.original_sha256}")

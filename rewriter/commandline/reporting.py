@@ -19,7 +19,7 @@ PATCH_HELP: Final = (
     "is a % or $), or hex:BYTES. Repeatable."
 )
 METHOD_HELP: Final = (
-    "How probed instructions are carried out: in trampolines but for those that must be emulated (auto); or emulated "
+    "How probed instructions are run: in trampolines, except those that must be emulated (auto); or emulated "
     "wherever that can be, on amd64 also what functions begin and end with, at up to twice the cost (emulate); or as "
     "auto, with each hit dispatched, even where it could be counted or batched (trap); or as auto, without "
     "breakpoints at functions' entries where hits are only counted (block: kinst-run); or by jumps to code that counts "

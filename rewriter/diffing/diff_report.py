@@ -158,7 +158,9 @@ def _jumps_text(_: Diff, manifest: Manifest) -> str:
     address, sizes = manifest.jumps["address"], manifest.jumps["size"]
     inside = int(sizes[address - np.uint64(start) < np.uint64(size)].sum())  # below the start it wraps round
     count, changed = len(np.unique(manifest.sites["trampoline"])), int(sizes.sum()) - inside
-    where = f"; trampolines in room of the image from {start:#x} on, {counted(inside, 'byte')}" if inside else ""
+    where = (
+        f"; trampolines in unused space of the image from {start:#x} on, {counted(inside, 'byte')}" if inside else ""
+    )
     return (
         f"{counted(len(manifest.sites), 'instruction')} of {counted(functions, 'function')}, to which "
         f"{counted(count, 'jump')} of {counted(changed, 'byte')} lead{where}"

@@ -154,7 +154,7 @@ def _check_whole(place: _Place, code: bytes) -> None:
         np.frombuffer(code, np.uint8), place.address, np.array([[0, len(code)]], np.int64)
     )
     if int(found.size.sum()) != len(code) or (found.reason == Reason.UNDECODABLE).any():
-        raise PatchError(f"{code[:16].hex(' ')}{' ...' * (len(code) > 16)} are no whole instructions")
+        raise PatchError(f"{code[:16].hex(' ')}{' ...' * (len(code) > 16)} are not whole instructions")
 
 
 def _nops(program: Program, size: int) -> bytes:

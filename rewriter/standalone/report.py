@@ -45,7 +45,7 @@ def moving_text(plan: Plan) -> str:
         return ""
     return (
         f"{plan.manifest.module} has relocations: if it copies itself elsewhere and goes on there, as U-Boot does, its "
-        "trampolines are not there; kinst-run tells"
+        "trampolines are not there; kinst-run reports it"
     )
 
 

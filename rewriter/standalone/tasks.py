@@ -14,7 +14,7 @@ from kinst.targets.manifest.packed import Manifest, ProbeKind
 from kinst.targets.standalone import RING_HEAD, TIME, WORD, Action, Standalone
 
 _STATIC: Final = "a static probe, which the image turns on and off"
-_TAIL_CALL: Final = "a function is left there by a jump: it returns when what is called then does"
+_TAIL_CALL: Final = "a tail call: the function returns when its callee does"
 _SEVERAL: Final = "an entry and a return: they have different arguments"
 _OFFSET: Final = "offset"  # the column with a return's offset in its function
 _NO_ARGUMENTS: Final = "an instruction within a function: only its registers are known, not its arguments"

@@ -48,7 +48,7 @@ def address_fixup(register: int, value: str) -> Fixup:
 
 def number_fixup(register: int, value: str) -> Fixup:
     """movz, and movk for numbers of more than 16 bits."""
-    return Fixup(_MOVZ, value, register, (Fixup(_MOVK, value, register, "it is no number of 32 bits"),))
+    return Fixup(_MOVZ, value, register, (Fixup(_MOVK, value, register, "it is not a 32-bit number"),))
 
 
 def jump_fixup(value: str, why: str) -> Fixup:

@@ -68,7 +68,7 @@ def _word(one: Shape) -> int:
 
 def _b(_one: Shape) -> Parts:
     """Only ``b``: the target may lack a landing pad, which br needs where FEAT_BTI is enabled (D8.4)."""
-    return (jump_fixup(TARGET, "it goes farther than a jump reaches"),)
+    return (jump_fixup(TARGET, "its target is out of a jump's reach"),)
 
 
 def _bl(one: Shape) -> Parts:
@@ -78,7 +78,7 @@ def _bl(one: Shape) -> Parts:
 def _blr(one: Shape) -> Parts:
     register = _word(one) >> 5 & 31
     if register == _LINK:
-        raise ImmovableError("it goes by the register in which it leaves where it was")
+        raise ImmovableError("it jumps through its own link register")
     return address_fixup(_LINK, BEHIND), word(_BR | register << 5)
 
 

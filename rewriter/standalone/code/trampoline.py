@@ -138,7 +138,7 @@ class Rules:
 # branch to it is right.
 WORDS: Final = Rules(
     unfinished=tuple(flow for flow in Flow if flow not in (Flow.NEXT, Flow.BRANCH)),
-    why_unfinished="control leaves before it: what comes back would find a jump",
+    why_unfinished="control leaves in the middle of it, and would return into the jump",
     follows=False,
     why_inside="a jump of the same trampoline leads to it",
     compact=0,

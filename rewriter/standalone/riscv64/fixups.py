@@ -107,7 +107,7 @@ def displaced_auipc(word: int) -> Fixup:
 
 def number_fixup(register: int, value: str) -> Fixup:
     """ra or the like, as a call at the original address sets it; nothing if it is zero."""
-    return Fixup(_LI_SMALL, value, register, (Fixup(_LI, value, register, "it is no number of 31 bits"),))
+    return Fixup(_LI_SMALL, value, register, (Fixup(_LI, value, register, "it is not a 31-bit number"),))
 
 
 def linked(register: int) -> Parts:

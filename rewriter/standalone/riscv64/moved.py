@@ -18,8 +18,8 @@ from kinst.targets.columns import is_one_of
 
 _RD: Final = 31 << 7
 _JALR: Final = 0x67
-_NO_WAY: Final = "it goes farther than a jump reaches, and no register is dead there to go by"
-_OWN_LINK: Final = "it goes by the register in which it leaves where it was"
+_NO_WAY: Final = "its target is out of a jump's reach, and no register is dead there to jump through"
+_OWN_LINK: Final = "it jumps through its own link register"
 _BRANCHES: Final = (Kind.BEQ, Kind.BNE, Kind.BLT, Kind.BGE, Kind.BLTU, Kind.BGEU)
 _SHORT_BRANCHES: Final = (Kind.C_BEQZ, Kind.C_BNEZ)
 _LAYOUTS: Final = {

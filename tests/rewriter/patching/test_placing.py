@@ -77,8 +77,8 @@ def test_whole_instructions_are_padded_with_nops(
         ("vm_falt", "90", "no function 'vm_falt' in small; the nearest are vm_fault"),
         ("0x1000", "90", "0x1000 is not code: no section holds it"),
         ("0xffffffff80200000", "90", "is not code: it is in .data"),
-        ("vm_fault+4", "0f", "0f are no whole instructions"),
-        ("vm_fault+4", "e800", "e8 00 are no whole instructions"),
+        ("vm_fault+4", "0f", "0f are not whole instructions"),
+        ("vm_fault+4", "e800", "e8 00 are not whole instructions"),
     ],
 )
 def test_a_place_that_will_not_do_says_why(plain: Program, where: str, code: str, why: str) -> None:

@@ -61,14 +61,14 @@ def test_groups_do_what_they_did() -> None:
     [
         ("auipc ra, 16; jalr ra, 16(ra)", NEAR, 0, "same"),
         ("auipc ra, 16; jalr ra, 16(ra)", FAR, T2, "same"),
-        ("auipc ra, 16; jalr ra, 16(ra)", FAR, 0, "no register is dead there to go by"),
+        ("auipc ra, 16; jalr ra, 16(ra)", FAR, 0, "no register is dead there to jump through"),
         ("auipc t1, 16; jalr zero, 16(t1)", FAR, 0, "same"),
-        ("auipc ra, 16; jalr a0, 16(a0)", NEAR, T2, "it goes by the register in which it leaves"),
-        ("jalr ra, 16(ra)", NEAR, T2, "it goes by the register in which it leaves"),
-        ("c.jalr ra", NEAR, T2, "it goes by the register in which it leaves"),
+        ("auipc ra, 16; jalr a0, 16(a0)", NEAR, T2, "it jumps through its own link register"),
+        ("jalr ra, 16(ra)", NEAR, T2, "it jumps through its own link register"),
+        ("c.jalr ra", NEAR, T2, "it jumps through its own link register"),
         ("c.jalr a0", NEAR, 0, "same"),
         ("jal ra, 0x80010000", FAR, T2, "same"),
-        ("jal t2, 0x80010000", FAR, T2, "no register is dead there to go by"),
+        ("jal t2, 0x80010000", FAR, T2, "no register is dead there to jump through"),
         ("beq a0, a0, 0x80000100", FAR, T2, "same"),
         ("beq a0, a0, 0x80000100", FAR, 0, "a jump does not reach"),
         ("c.addi a0, 1; c.addi a1, 1; addi a2, a2, 1", FAR, T2, "same"),
@@ -88,7 +88,7 @@ def test_control_comes_back_to_the_end_of_a_group_only() -> None:
     first, second = (covered(MACHINE, code, NEAR, 0, counters(NEAR), has_stack=True) for code in (call, add))
     assert first is not None and second is not None
     behind = replace(second[0], address=NEAR.site + 4)
-    with pytest.raises(ImmovableError, match="control leaves before it"):
+    with pytest.raises(ImmovableError, match="control leaves in the middle of it"):
         trampoline_of(GENERATOR, [first[0], behind], NEAR.trampoline)
 
 
