@@ -54,10 +54,12 @@ class Amd64Dissector:
         parts, reads = [], []
         for batch in sweep(padded, ranges):
             part, read = _classify(padded, np.uint64(address), batch)
+            # An operand may be in another section, whose bytes are no instructions.
             inside = read.address - np.uint64(address) < len(code)
             reads.append((read.address[inside], read.width[inside]))
             parts.append(part)
         found = _join(parts)
+        # After all functions are decoded: the mode is followed through jumps and falls from one to another.
         legacy = np.zeros(len(ranges), np.bool_)
         legacy[legacy_functions(padded, address, ranges, found)] = True
         found = found.refuse(legacy[found.function], Reason.OTHER_MODE)
@@ -66,10 +68,13 @@ class Amd64Dissector:
     def slot_counts(self, sites: Instructions, span: tuple[int, int]) -> NDArray[np.uint8]:
         """Two slots for long instructions, for those out of reach of `jmp rel32`, and where the runtime may put a
         call."""
+        # Both ends of the span, since a trampoline may end up anywhere in it.
         first, last = ((sites.address - np.uint64(end)).view(np.int64) for end in span)
         is_far = (np.minimum(first, last) < -_REACH) | (np.maximum(first, last) > _REACH)
         is_long = sites.size > self.facts.slot_size - _SHORT_SIZE
         is_copied = sites.verdict == Verdict.COPY
+        # The runtime may put a displaced call there (`moved_trampoline`), or what is written to a deferred site, of
+        # which nothing is known yet.
         holds_call = (sites.kind == Kind.CALL) | (sites.verdict == Verdict.DEFER)
         counts: NDArray[np.uint8] = (is_copied & (is_long | is_far) | holds_call).astype(np.uint8) + np.uint8(1)
         return counts
@@ -77,6 +82,7 @@ class Amd64Dissector:
     def trampolines(self, sites: Instructions, original: NDArray[np.uint8], slots: NDArray[np.uint64]) -> Trampolines:
         """``[instruction, its displacement re-encoded][jmp]`` to the next original instruction: ``jmp rel32`` where
         that reaches it, else ``jmp *0(%rip)`` and its address."""
+        # All breakpoints first: what is not written stops a stray branch.
         code = np.full((len(sites), self.facts.longest_trampoline), BREAKPOINT[0], np.uint8)
         following = sites.address + sites.size
         distance, is_near = _jumps_back(following, sites.size, slots)
@@ -90,6 +96,7 @@ class Amd64Dissector:
             code[long, size + 6 : size + 14] = _bytes_of(following[long], 8)
         copied = sites.verdict == Verdict.COPY
         reason = np.zeros(len(sites), np.uint8)
+        # A displacement that no longer reaches loses its site: an operand has no longer form to fall back on.
         relative = np.flatnonzero(copied & (sites.kind == Kind.RELATIVE))
         far = _reencode(code, relative, original[relative], sites.address[relative] - slots[relative])
         reason[relative[far]] = Reason.OUT_OF_REACH
@@ -112,6 +119,8 @@ class Amd64Dissector:
             np.concatenate([jump, place]),
             np.concatenate([following, following[relative] + distance.view(np.uint64)]),
             np.concatenate([copied["address"], copied["address"][relative]]),
+            # `jmp *0(%rip)` holds the whole address, which is relocated as 64 bits; the others count from the end of
+            # their field.
             np.append(np.where(is_near, _R_X86_64_PC32, _R_X86_64_64), [_R_X86_64_PC32] * len(place)).astype(np.uint32),
             np.append(np.where(is_near, 4, 8), [4] * len(place)).astype(np.uint8),
             np.concatenate([np.where(is_near, -4, 0), column - size[relative]]),
@@ -162,12 +171,15 @@ def _classify(code: NDArray[np.uint8], address: np.uint64, batch: Batch) -> tupl
     """One batch of whole functions, and what it reads at addresses that the encoding gives."""
     encoding = decode(code, batch.offset)
     pattern = opcodes.match_patterns(encoding.opcode, encoding.modrm, encoding.prefixes)
+    # What does not decode is classified as such, whatever the table says of its first bytes.
     pattern[batch.broken] = opcodes.BROKEN
     kind, flow = opcodes.KIND.take(pattern), opcodes.FLOW.take(pattern)
     end = batch.offset + batch.size
 
     relative = np.flatnonzero(encoding.rip_relative & ~batch.broken)
+    # Any instruction without a kind of its own may have a RIP-relative operand; of the named ones only the far jump.
     kind[relative[is_one_of(kind[relative], (Kind.OTHER, Kind.FAR_JUMP))]] = Kind.RELATIVE
+    # lea computes an address without reading it; the operand of a long nop is never accessed.
     reading = relative[(encoding.opcode[relative] != opcodes.LEA) & (kind[relative] != Kind.NOP)]
     reads = _reads(code, encoding, reading, address + end[reading].view(np.uint64))
 
@@ -198,6 +210,7 @@ def _reads(
 ) -> _Reads:
     """What the RIP-relative operands of `rows` access; unknown with a segment base or a 32-bit address size."""
     known = ~has(encoding.prefixes[rows], Prefix.SEGMENT | Prefix.ADDRESS)
+    # `width`: bytes that are accessed. Too many would refuse code behind the data, too few only miss some data.
     rows, following = rows[known], following[known]
     prefixes, opcode = encoding.prefixes[rows], encoding.opcode[rows]
     width = np.full(len(rows), 4, np.uint8)
@@ -222,6 +235,8 @@ def _in_context(found: Instructions, filler: NDArray[np.bool_]) -> Instructions:
     found.verdict[padding], found.reason[padding] = Verdict.REFUSE, Reason.PADDING
     shadow = found.kind == Kind.SHADOW
     if shadow.any():
+        # sti and mov ss block interrupts until the next instruction has ended (SDM volume 3, 6.8.1, 6.8.3): a
+        # breakpoint there would be that instruction.
         behind = np.append(False, shadow[:-1] & (found.function[1:] == found.function[:-1]))
         found = found.refuse(behind, Reason.INTERRUPT_SHADOW)
     if (found.kind == Kind.TRANSACTION).any():
@@ -233,6 +248,7 @@ def _transactions(found: Instructions) -> NDArray[np.bool_]:
     """Rows from each xbegin to the next xend in address order, or to the end of the function."""
     inside = found.kind == Kind.TRANSACTION
     begin = np.flatnonzero(inside & (found.flow == Flow.BRANCH))
+    # The others of this kind, xend and xabort; without one the function's end.
     ends = np.append(np.flatnonzero(inside & (found.flow == Flow.NEXT)), len(found))
     function_end = np.searchsorted(found.function, found.function[begin], side="right")
     return _covered(begin, np.minimum(ends[np.searchsorted(ends, begin)], function_end), len(found))
@@ -249,6 +265,7 @@ def _padding(found: Instructions, filler: NDArray[np.bool_]) -> NDArray[np.intp]
     is_last = (after == len(real)) | (found.function[following] != function)
     unreached = (after > 0) & (found.function[before] == function) & _ENDS[found.flow[before]]
     rows = rows[is_last & unreached]
+    # A branch into the filler shows that it is code: then all of that function's stays.
     hit = np.isin(found.address[rows], found.target[is_one_of(found.flow, (Flow.JUMP, Flow.BRANCH))])
     unbranched: NDArray[np.intp] = rows[~np.isin(found.function[rows], found.function[rows[hit]])]
     return unbranched
@@ -266,6 +283,7 @@ def _covered(first: NDArray[np.intp], end: NDArray[np.intp], count: int) -> NDAr
     """Which of `count` rows lie in one of the half-open ranges of rows."""
     depth = np.zeros(count + 1, np.int64)
     np.add.at(depth, first, 1)
+    # Ranges may overlap: a row is covered while more have begun than ended.
     np.add.at(depth, np.maximum(first, end), -1)
     covered: NDArray[np.bool_] = np.cumsum(depth[:-1]) > 0
     return covered

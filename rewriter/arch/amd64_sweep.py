@@ -42,6 +42,8 @@ def sweep(code: NDArray[np.uint8], ranges: NDArray[np.int64]) -> Iterator[Batch]
     for row, ((start, end), suspect, found) in enumerate(
         zip(ranges.tolist(), suspicious.tolist(), _swept(code, sweeper, ranges), strict=True)
     ):
+        # Few ranges come here: the sweep as a whole got out of step in them, or they hold what capstone takes for two
+        # bytes.
         if suspect or found is None:
             found = _mended(code, suspects, sweeper, start, end, found)
         sizes.append(found)
@@ -68,6 +70,7 @@ def _swept(code: NDArray[np.uint8], sweeper: Sweep, ranges: NDArray[np.int64]) -
         if end - start > _SHORT:
             yield from _swept_together(sweeper, run)
             continue
+        # The sizes depend only on the bytes and on where the ranges lie among them.
         key = code[start:end].tobytes(), (run - start).tobytes()
         found = known.get(key)
         if found is None:
@@ -82,6 +85,7 @@ def _swept_together(sweeper: Sweep, ranges: NDArray[np.int64]) -> list[NDArray[n
     """
     size = sweeper.sizes(int(ranges[0, 0]), int(ranges[-1, 1]))
     bounds = int(ranges[0, 0]) + np.concatenate([np.zeros(1, np.int64), np.cumsum(size, dtype=np.int64)])
+    # Only instruction boundaries count: a sweep that began in another range may pass a start by.
     place = np.searchsorted(bounds, ranges)
     is_known = (bounds[np.minimum(place, len(size))] == ranges).all(axis=1)
     return [
@@ -95,6 +99,7 @@ def _batch(ranges: NDArray[np.int64], first: int, sizes: list[NDArray[np.uint8]]
     ranges = ranges[first : first + len(sizes)]
     size = np.concatenate(sizes)
     function = np.repeat(np.arange(first, first + len(sizes), dtype=np.int32), count)
+    # A size of 0 ends a range: one byte stands for what did not decode.
     broken = size == 0
     size[broken] = 1
     step = size.astype(np.int64)
@@ -124,6 +129,7 @@ def _mended(
     parts = [np.empty(0, np.uint8)]
     while start < end:
         part = sweeper.sizes(start, end) if swept is None else swept
+        # Trusted up to the first ud0 or ud1; from there capstone's sizes are out of step, so the rest is swept again.
         part, swept = part[: _first_undefined(code, suspects, start, part)], None
         start += int(part.sum(dtype=np.int64))
         parts.append(part)
@@ -142,6 +148,7 @@ def _first_undefined(code: NDArray[np.uint8], suspects: NDArray[np.intp], start:
     swept = suspects[np.searchsorted(suspects, start) : np.searchsorted(suspects, start + int(sizes.sum()))]
     rows = np.searchsorted(ends, swept, "right")  # in which a suspect begins
     for row, at in zip(rows.tolist(), swept.tolist(), strict=True):
+        # 0f b9 may also be part of a displacement or an immediate: only prefixes before it make it an opcode.
         if IS_PREFIX[code[int(ends[row]) - int(sizes[row]) : at]].all():
             return int(row)
     return len(sizes)

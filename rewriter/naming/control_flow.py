@@ -125,6 +125,7 @@ class ControlFlow:
         is_first = np.zeros(size + 1, np.bool_)
         is_first[0] = True
         is_first[self._goal[self._goal >= 0]] = True
+        # A block ends at an instruction with a branch, or that does not simply go on to the next.
         is_first[1:] |= (self._goal >= 0) | (self._next != np.arange(1, size + 1))
         firsts = np.flatnonzero(is_first[:size])
         block = np.cumsum(is_first[:size]) - 1
@@ -169,6 +170,8 @@ def _dominators(following: Sequence[Sequence[int]], start: int) -> _Tree:
     for number, block in enumerate(order):
         for target in following[block]:
             before[rank[target]].append(number)
+    # The blocks are visited in reverse postorder, so that all but back edges are known when a block is: few rounds
+    # suffice.
     above = [0] + [_NOWHERE] * (len(order) - 1)  # by rank: the last block that all paths to it pass
     is_changed = True
     while is_changed:
@@ -194,6 +197,8 @@ def _common(above: Sequence[int], first: int, second: int) -> int:
 
 def _numbered(order: Sequence[int], above: Sequence[int], count: int) -> _Tree:
     size, number = [1] * len(order), [0] * len(order)
+    # Children come behind their parents in this order: from the last to the first every size is complete when it is
+    # added.
     for rank in range(len(order) - 1, 0, -1):
         size[above[rank]] += size[rank]
     free = [1] * len(order)  # the next number below each block
@@ -208,6 +213,7 @@ def _numbered(order: Sequence[int], above: Sequence[int], count: int) -> _Tree:
 
 def _reverse_postorder(following: Sequence[Sequence[int]], start: int) -> list[int]:
     seen, finished = {start}, list[int]()
+    # With a stack of its own: a function has thousands of blocks, and Python's stack is short.
     waiting = [(start, iter(following[start]))]
     while waiting:
         block, targets = waiting[-1]

@@ -245,6 +245,8 @@ class _Builder:
             return
         self.holders.add(rows[0])
         found = ways(self._flows, rows, copy)
+        # A copy that is entered nowhere cannot be probed; one that is never left (it ends in BUG) has no return, which
+        # is no error.
         if ways is _entered and not found:
             self._refuse(copy.entry, Reason.NO_BOUNDARY)
         for one in found:
@@ -253,6 +255,7 @@ class _Builder:
     def _add(self, function: InlineFunction, copy: InlinedCopy, way: Exit) -> None:
         found = self._code.instructions
         address, reason = int(found.address[way.row]), Reason(int(found.reason[way.row]))
+        # The runtime learns where a conditional jump goes only if it emulates it.
         is_unseen = found.verdict[way.row] == Verdict.COPY and found.flow[way.row] in _CONDITIONAL and way.staying
         if found.verdict[way.row] == Verdict.REFUSE or is_unseen:
             self._refuse(address, Reason.UNSEEN_TAIL_CALL if is_unseen else reason)
@@ -261,6 +264,7 @@ class _Builder:
         if same is None:
             self.sites[address] = InlineSite(way.row, address, function.name, (copy,), way.staying)
         elif copy not in same.copies:
+            # Leaving one of the copies is enough: only what stays in all of them does not fire.
             staying = common(same.staying, way.staying)
             self.sites[address] = replace(same, copies=(*same.copies, copy), staying=staying)
 
@@ -294,6 +298,7 @@ def _holders(functions: Functions, copy: InlinedCopy) -> list[int]:
     """Rows of the functions that hold a copy: first the one with the entry."""
     rows = _rows_at(functions, [copy.entry, *(low for low, _ in copy.ranges)])
     if not len(rows) or not _holds(functions, int(rows[0]), copy.entry):
+        # Debug information and symbols may disagree about the caller: both are searched.
         return []
     caller = functions.row_at(copy.caller_address) if copy.caller else None
     return list(dict.fromkeys([*([] if caller is None else [caller]), *rows.tolist()]))

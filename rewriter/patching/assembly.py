@@ -112,6 +112,8 @@ class _Instruction:
         """Its bytes, read back."""
         names = self._names()
         try:
+            # Without names first: a symbol may be called like a register or a mnemonic's word, and then the machine's
+            # meaning wins.
             plain = self._with({})
             if self._shows(plain, names):  # registers, and other words of the machine that symbols may be called by
                 return plain
@@ -120,6 +122,7 @@ class _Instruction:
                 raise
         values = {name: self._value(name) for name in names}
         code = self._with(values)
+        # The same text at another address must give the same bytes, else an absolute address is in them.
         if self._symbols.moves and self._with(values, _SHIFT) != code:
             raise PatchError(
                 f"{self._text!r}: holds an address, and this image can be loaded elsewhere: take it relative to the PC"
@@ -151,6 +154,8 @@ class _Instruction:
         values = {name: value + shift for name, value in values.items()} | {".": address}
         terms = list(self._terms(values))
         behind = None
+        # RIP-relative distances count from the end, which is known once the length is: encoded first with a distance
+        # that fits.
         if any(term.is_rip_relative for term in terms):
             behind = address + len(self._encoder.encode(self._rendered(terms, None)[0], address))
         text, numbers = self._rendered(terms, behind)
@@ -158,6 +163,7 @@ class _Instruction:
         read = self._disassembled(code, address)
         if behind not in (None, address + len(code)):
             raise PatchError(f"{self._text!r}: would become {read!r}, of another length for each operand")
+        # Our own encoder refuses what does not fit; keystone cuts it silently.
         if not self._encoder.is_ours:
             # Disassemblers leave out some numbers that are 0 or 1, which cannot have been cut.
             pairs = zip(terms, numbers, strict=True)

@@ -89,6 +89,7 @@ class CallFrames:
         table, row = self._places[at]
         if address - self._starts[at] >= int(table.size[row]):
             return None
+        # Damage shows when an instruction is run: then other ways of unwinding are tried.
         try:
             return _row(table, row, address)
         except (IndexError, ValueError, ImageError):
@@ -115,10 +116,12 @@ class _State:
 def _row(table: FrameTable, row: int, address: int) -> FrameRow:
     data, start = table.content, int(table.address[row])
     cie = _common(data, table.cies[int(table.cie[row])])
+    # The CIE's instructions are those that all of its functions begin with.
     first = _Program(data, cie, start, None)
     first.run(*cie.instructions, address)
     program = _Program(data, cie, start, first.state)
     at = int(table.rest[row])
+    # Of the augmentation data only the length matters here: it holds the LSDA and the like.
     if cie.has_augmentation:
         length, at = leb(data, at)
         at += length
@@ -130,9 +133,11 @@ def _common(data: bytes, cie: Cie) -> _Common:
     """version (1) | augmentation, a string | [4: address size, segment size] | code factor | data factor | return
     address register | [z: length, data] | instructions"""
     version = data[cie.body]
+    # Since version 4 the sizes of an address and of a segment selector follow.
     at = cie.body + 1 + len(cie.augmentation) + 1 + (2 if version >= 4 else 0)
     code_factor, at = leb(data, at)
     data_factor, at = signed_leb(data, at)
+    # Version 1 has the return address register as a byte, later ones as LEB128.
     if version == 1:
         return_register, at = data[at], at + 1
     else:
@@ -188,6 +193,7 @@ class _Program:
             self._register_rule(opcode)
 
     def _define_cfa(self, opcode: int) -> None:
+        # A definition of the register or the offset alone keeps the other.
         register, offset = self.state.cfa or (-1, 0)
         match opcode:
             case _CFA.def_cfa:
@@ -207,6 +213,7 @@ class _Program:
     def _remember_or_restore(self, opcode: int) -> None:
         if opcode == _CFA.remember_state:
             self._stack.append(_copy(self.state))
+        # Only damage pops more than was pushed.
         elif self._stack:  # restore_state
             self.state = self._stack.pop()
 
@@ -220,6 +227,7 @@ class _Program:
             case _CFA.restore_extended:
                 self._restore(register)
             case _CFA.undefined:
+                # DWARF says that the register has no value; compilers mark the outermost frame so.
                 rules[register] = Lost()
             case _CFA.same_value:
                 rules.pop(register, None)

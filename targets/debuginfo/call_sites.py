@@ -120,6 +120,7 @@ class CallSites:
     def function_at(self, address: int) -> CallingFunction | None:
         """The function whose code holds a link address."""
         if address not in self._holders:
+            # All at once: simple, and rarely needed.
             if len(self._holders) >= _KEPT:
                 self._holders.clear()
             self._holders[address] = self._holder(address)
@@ -128,6 +129,7 @@ class CallSites:
     def _holder(self, address: int) -> CallingFunction | None:
         for unit in self._addresses.at(address):
             found = _holder(self._of_unit(unit), address)
+            # Most functions are at the top level: the whole unit is read only where that finds nothing.
             if found is None and unit.offset not in self._whole:  # perhaps nested, as GNU C allows
                 self._whole.add(unit.offset)
                 self._functions[unit.offset] = self._read(unit, every)
@@ -142,6 +144,7 @@ class CallSites:
         if found is None:
             entries = self._units.open(self._units.at(function.unit))
             try:
+                # A site in an abstract entry stands for all copies: the address shows whether it is in this function.
                 sites = [one for one in _sites(entries, function.offset) if function.holds(one.place)]
             except (*DAMAGE, ImageError):
                 sites = []
@@ -199,6 +202,7 @@ def _sites(entries: UnitEntries, function: int) -> Iterator[CallSite]:
     base, waiting, known = entries.unit.offset, [function], set[int]()
     while waiting:
         root = waiting.pop()
+        # Another unit's entry, or one that was visited: origins may form a circle in damaged files.
         if root in known or not entries.unit.first <= root < entries.unit.end:
             continue
         known.add(root)
@@ -214,6 +218,7 @@ def _site(entries: UnitEntries, entry: Entry) -> CallSite:
     returns = entries.address(entry, At.CALL_RETURN_PC)
     is_gnu = entry.declaration.tag == Tag.GNU_CALL_SITE
     return CallSite(
+        # GNU's form has the return address in DW_AT_low_pc.
         entries.address(entry, At.LOW_PC) if returns is None and is_gnu else returns,
         entries.address(entry, At.CALL_PC),
         At.CALL_TAIL_CALL in entry.values or At.GNU_TAIL_CALL in entry.values,

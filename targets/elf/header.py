@@ -189,6 +189,7 @@ def _check_load(row: NDArray[np.void], index: int, file_size: int) -> None:
         )
     if in_file > size:
         raise ImageError(f"damaged: segment {index} has {in_file:#x} bytes in the file but {size:#x} in memory")
+    # Sums that wrap round would pass every comparison that follows.
     if address + size > 1 << 64 or int(row["load_address"]) + size > 1 << 64:
         raise ImageError(f"damaged: segment {index} at {address:#x} is {size:#x} bytes long, past the last address")
 
@@ -204,6 +205,7 @@ def _check_overlaps(rows: NDArray[np.void]) -> None:
         )
         for index in np.flatnonzero(rows["kind"] == PT_LOAD)
     ]
+    # Neighbours suffice: if none of them overlap, no others do.
     by_address = sorted((address, address + size, index) for index, _, address, size, _, _ in loads if size)
     for (_, end, first), (start, _, second) in pairwise(by_address):
         if start < end:
@@ -216,10 +218,12 @@ def _check_overlaps(rows: NDArray[np.void]) -> None:
 
 def read_section_headers(data: NDArray[np.uint8], header: ElfHeader) -> NDArray[np.void]:
     """The section header table as SECTION_HEADER rows, checked against the file; empty when there is none."""
+    # With e_shnum 0 and a table, section 0 has the number of sections.
     if header.shoff and header.shnum == 0:
         return _without_extended_numbering(data, header)
     rows = _table(data, "section header", header.shoff, header.shentsize, header.shnum, SECTION_HEADER)
     in_file = (rows["kind"] != SHT_NOBITS) & (rows["kind"] != 0)
+    # The sum may wrap round: a huge size would seem to end early.
     ends = rows["offset"] + rows["size"]
     beyond = in_file & ((ends > len(data)) | (ends < rows["offset"]))
     if beyond.any():
@@ -256,6 +260,7 @@ def _table(
 ) -> NDArray[np.void]:
     if count == 0 or offset == 0:
         return np.zeros(0, row)
+    # A table of entries of another size would be read out of step.
     if entry_size != row.itemsize:
         raise ImageError(f"damaged: a {what} of {entry_size} bytes; in 64-bit ELF it has {row.itemsize}")
     end = offset + count * entry_size

@@ -97,6 +97,8 @@ def relr_table(content: NDArray[np.uint8]) -> Relocations:
     words = np.frombuffer(content[: len(content) // RELR_SIZE * RELR_SIZE].tobytes(), "<u8").astype(np.uint64)
     rows = np.arange(len(words))
     is_address = (words & np.uint64(1)) == 0
+    # Bit n of bitmap k (from 0) behind an address: 1 + 63 * k + n - 1 words from it. Bit 0 only marks the word as a
+    # bitmap.
     last = np.maximum.accumulate(np.where(is_address, rows, 0)) if len(words) else rows
     start = words[last] + np.uint64(8) + ((rows - last - 1) * (63 * 8)).astype(np.uint64)
     bits = np.unpackbits(words[:, np.newaxis].view(np.uint8), axis=1, bitorder="little")[:, 1:].astype(np.bool_)
@@ -130,7 +132,11 @@ def _base(header: ElfHeader, section: Section, sections: tuple[Section, ...]) ->
     if section.kind not in (SHT_RELA, SHT_REL, SHT_RELR):
         return None
     if header.kind is not FileKind.REL:
+        # In a linked file a table that is not loaded was applied by the linker (ld --emit-relocs): it is not to be
+        # applied again.
         return 0 if section.flags & SHF_ALLOC else None
+    # In a module offsets count from the section that is relocated (sh_info); tables of debug sections do not matter
+    # here.
     target = sections[section.info] if section.info < len(sections) else section
     return target.address if target.flags & SHF_ALLOC else None
 

@@ -80,7 +80,11 @@ def test_what_is_read_beside_code_is_read_from_there(line: str, place: Place, ha
         ("c0033fd6", NEAR, "it jumps through its own link register"),  # blr x30
         ("20013fd6", FAR, "same"),  # blr x9
         ("00000094", FAR, "same"),  # bl .
-        ("00000096", Place(0x9000_0000, 0x9000_1000, 0x8800_0000, 0), "its target is out of a jump's reach"),  # bl .-0x8000000
+        (
+            "00000096",
+            Place(0x9000_0000, 0x9000_1000, 0x8800_0000, 0),
+            "its target is out of a jump's reach",
+        ),  # bl .-0x8000000
         ("0f000054", FAR, "same"),  # b.nv ., which always goes
         ("2000001400000014", NEAR, "refused"),
         ("8a000034000100b5", NEAR, "same"),  # cbz w10, .+16; cbnz x0, .+32
