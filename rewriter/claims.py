@@ -27,7 +27,7 @@ from kinst.targets.manifest.packed import Manifest, ProbeKind
 from kinst.targets.static_probes import StaticProbe
 
 _LEAVING: Final = (Flow.RETURN, Flow.JUMP, Flow.BRANCH, Flow.INDIRECT_JUMP)
-_ROOM: Final = 64  # bytes by which the entry of a function may be behind its first instruction
+_FARTHEST: Final = 64  # bytes by which the entry of a function may be behind its first instruction
 _PAD: Final = 16  # bytes of a landing pad before the place of a static probe
 _SHOWN: Final = 16  # digits of a digest
 
@@ -83,6 +83,8 @@ def _wrong_functions(program: Program, manifest: Manifest) -> Iterator[str]:
     """Functions with wrong bounds. Those from before names were given are right: an image may be patched in steps."""
     wrong = _unlike(program, manifest, range(len(manifest.functions)))
     if wrong and len(manifest.given):
+        # Given names move bounds. What is wrong with them may be right without them: the image was patched before they
+        # were given.
         wrong = _unlike(with_static(open_program(program.original))[0], manifest, wrong)
     for row in wrong:
         address, size, _ = manifest.functions[row].tolist()
@@ -154,12 +156,13 @@ def _are_entries(
     ends = distance + manifest.sites["size"][site]
     first, row = np.unique(starts, return_inverse=True)
     size = np.zeros(len(first), np.uint64)
-    np.maximum.at(size, row, np.minimum(ends, np.uint64(_ROOM)))  # no instruction is cut to size: that costs time
+    np.maximum.at(size, row, np.minimum(ends, np.uint64(_FARTHEST)))  # no instruction is cut to size: that costs time
+    # Only as much of each function as its entries need: there may be a million.
     trimmed = Functions(first, size, np.zeros(len(first), np.uint8), tuple(map(invented_name, first.tolist())), {})
     found = instructions_of(replace(program, functions=trimmed), np.arange(len(first)))
     stops = ~stepped_over(found, np.arange(len(found)))
     # Of each function the first instruction that is not stepped over: no place behind it is an entry.
-    last = np.full(len(first), _ROOM, np.uint64)
+    last = np.full(len(first), _FARTHEST, np.uint64)
     np.minimum.at(last, found.function[stops], found.address[stops] - first[found.function[stops]])
     _, number, count = np.unique(probe, return_inverse=True, return_counts=True)
     result: NDArray[np.bool_] = (count[number] == 1) & (distance <= last[row])

@@ -30,6 +30,8 @@ _HEAD: Final = 8  # bytes of an instruction that patterns examine
 def refuse_islands(image: Image, functions: Functions, found: Instructions, uses_of: UsesOf) -> Instructions:
     """The same instructions, in address order; those in islands of data are refused."""
     is_user = is_hosted(image)
+    # First with every function's start taken for code; if code reads at a doubtful one, that is data after all, and
+    # what only it reaches is an island as well.
     reached = _reached(found, found.target[:0])
     if reached.all() and not is_user:
         return found
@@ -41,6 +43,7 @@ def refuse_islands(image: Image, functions: Functions, found: Instructions, uses
     islands = np.flatnonzero(~reached)
     odd = _odd(image, found, islands, is_user=is_user)
     if is_user:  # kernels have barriers behind returns, against speculation
+        # A program's code has no reason to run on into nothing, so an island that does is a table.
         odd = np.append(odd, _open(functions, found, islands))
     return found.refuse(_whole(reached, odd), Reason.UNREACHED)
 
@@ -54,6 +57,7 @@ def _reached(found: Instructions, data: NDArray[np.uint64]) -> NDArray[np.bool_]
     is_direct = is_one_of(found.flow, _DIRECT)
     reached = np.ones(len(found), np.bool_)
     for _ in range(_ROUNDS):
+        # Only branches of reached code count: those of a table that decodes are chance.
         begins = holds(found.address, found.target[is_direct & reached])
         begins |= fresh & ~is_in(found.address, data) if len(data) else fresh
         known = np.flatnonzero(begins | behind | fresh)
@@ -61,6 +65,7 @@ def _reached(found: Instructions, data: NDArray[np.uint64]) -> NDArray[np.bool_]
         if np.array_equal(state, reached):
             break
         reached = state
+    # Padding is refused already, for a better reason.
     reached[found.reason == Reason.PADDING] = True
     return reached
 
@@ -113,6 +118,7 @@ def _whole(reached: NDArray[np.bool_], odd: NDArray[np.intp]) -> NDArray[np.bool
     """All rows of the islands that hold some of the rows `odd`."""
     number = np.cumsum(np.append(True, reached[1:] != reached[:-1]))
     spoilt = np.zeros(int(number[-1]) + 1 if len(number) else 1, np.bool_)
+    # One contradiction condemns the island: a table is data from end to end.
     spoilt[number[odd]] = True
     found: NDArray[np.bool_] = spoilt[number] & ~reached
     return found

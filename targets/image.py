@@ -241,6 +241,7 @@ def _read(path: Path, module: str, check: Callable[[NDArray[np.uint8], Tables], 
     header = tables.header
     if not len(tables.segments) and header.kind is not FileKind.REL:
         raise ImageError("no program headers: there is nothing to load and nothing to patch")
+    # Before anything is built from the tables: two readers must agree on what the file is.
     check(data, tables)
     segments, sections = segments_of(tables.segments), sections_of(data, header, tables.sections)
     regions = _code_regions(header, segments, sections)
@@ -283,6 +284,8 @@ def _code_regions(
         for section in sections
         if section.kind == SHT_PROGBITS and section.flags & wanted == wanted and section.size
     ]
+    # Section and segment must put the same bytes at the same address, or a patch would land elsewhere than it was
+    # planned.
     if header.kind is not FileKind.REL:
         for region in found:
             _check_in_segment(region, loads)

@@ -77,6 +77,8 @@ def _records(symbols: Symbols) -> list[tuple[int, int, str]]:
     """(address, size, name) of each tracepoint, ascending and disjoint."""
     rows = symbols.rows_beginning(_TRACEPOINT.encode())
     sizes = _sizes(symbols, rows)
+    # A size from kallsyms is the distance to the next symbol, which may be far: then the key could not be told from
+    # others.
     are_fit = (symbols.section[rows] != SHN_UNDEF) & (sizes <= _LARGEST) & (sizes > 0)
     rows, sizes = rows[are_fit], sizes[are_fit]
     names = [name.removeprefix(_TRACEPOINT) for name in symbols.names(rows)]
@@ -104,6 +106,8 @@ def _places(
     if layout is None:
         return {}
     code, target, key = _jump_labels(image, table, layout)
+    # A record's key points to the static key inside struct tracepoint: whose range holds it says which tracepoint it
+    # is.
     row = np.searchsorted(starts, key, "right") - 1
     inside = (row >= 0) & (key - starts[row] < sizes[row])
     found: dict[int, list[tuple[int, int]]] = {}
@@ -129,6 +133,8 @@ def _systems(image: Image, starts: NDArray[np.uint64]) -> dict[int, str]:
         return {}
     pointers = np.uint64(place[0]) + np.arange(place[1] // 8, dtype=np.uint64) * np.uint64(8)
     words = words_at(image, words_at(image, pointers, 1)[:, 0], _EVENT_WORDS)
+    # The layout of struct trace_event_call differs between versions: a word that is a tracepoint is the one, and a word
+    # that leads to a name is the class.
     is_record = np.isin(words, starts)
     classes = np.unique(words[~is_record])
     names = words_at(image, classes, 1)[:, 0].tolist()

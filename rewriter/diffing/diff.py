@@ -87,6 +87,8 @@ def compare(original: Image, patched: Image, *, progress: Progress = silent) -> 
     digest = _check_pair(original, patched, manifest)
     program = open_program(original, given=manifest.given, patches=manifest.patches)
     instructions = site_instructions(program.image, program.dissector, manifest)
+    # The manifest is not trusted: first what it says of each site is compared with the original, then the file is made
+    # again from what it says, so that only bytes are left to compare.
     wrong = [*_wrong_sites(program, patched, manifest, instructions), *_wrong_claims(program, patched, manifest)]
     if manifest.standalone is None:
         plan = _plan(program, patched, manifest, instructions, progress)
@@ -94,9 +96,11 @@ def compare(original: Image, patched: Image, *, progress: Progress = silent) -> 
         plan, made = plan_again(program, manifest, _placement(original, patched, manifest), progress)
         wrong += _wrong_jumps(program, patched, manifest, made)
     said = _manifest_section(patched)
+    # As the file has it compressed: another version of zstd would make other bytes of the same manifest.
     packed = patched.data[said.offset : said.offset + said.size].data
     layout = lay_out(plan, digest, trampoline_symbols=_has_symbols(patched, manifest), like=packed)
     places = Places(original, patched, manifest, layout)
+    # In the order in which `write_image` writes: what comes later lies over what came before.
     overlays = [(offset, memoryview(patch.code)) for offset, patch in placed(original, manifest.patches)]
     overlays += [(offset, code.data) for offset, code in patched_code(plan)]
     overlays += [(offset, code.data) for offset, code in overwritten(plan.image, manifest.jumps, manifest.jump_code)]
@@ -152,6 +156,8 @@ def _load_address(original: Image, patched: Image, address: int) -> int:
     distances = {(one.address - one.load_address) % 2**64 for one in original.segments if one.kind == PT_LOAD}
     for segment in patched.segments:
         if segment.address == address and (address - segment.load_address) % 2**64 in distances:
+            # The patched file could name any load address: one that no other segment's distance supports is not
+            # believed.
             return segment.load_address
     return (address - min(distances, default=0)) % 2**64
 
@@ -168,6 +174,7 @@ def _wrong_sites(
     wrong = np.zeros(len(sites), np.bool_)
     for name in ("size", "kind", "flow", "verdict"):
         wrong |= sites[name] != getattr(instructions, name)
+    # 32 bytes of temporaries a site: blocks bound them.
     for start in range(0, len(sites), _BLOCK >> 5):
         rows = slice(start, start + (_BLOCK >> 5))
         code = instruction_bytes(program.image, sites["address"][rows], sites["size"][rows])

@@ -72,6 +72,7 @@ def discover(image: Image, spans: Spans, sweep: Sweep, uses_of: UsesOf, known: K
         uses_of: what its code does with addresses.
         known: what is known.
     """
+    # Sweeps begin at certain starts, so that data before one puts none of its code out of step.
     certain = _certain_starts(image, spans, known.frames) | {Evidence.SYMBOL: _in_spans(known.starts, spans)}
     swept = sweep_spans(image, _split(spans, _all(certain)), sweep)
     described = united(known.described)
@@ -101,9 +102,11 @@ def _weighed_starts(
     counting = uses.by_rows(trust.rows(starts))
     found = _add_likely(image, swept, starts, frames, trust, hints, counting)
     bounded = _bounded(swept, found, frames)
+    # Only reads of trusted code count: a table that decodes seems to read everywhere.
     kept = weighed(image, swept, trust.part, bounded, trust.strict, counting.of(Use.READ))
     is_done = len(kept) == len(bounded.address)
     found = {kind: address[is_in(address, kept)] for kind, address in found.items()}
+    # A function that is accepted makes its calls count, which may lead to more functions.
     for _ in range(_CALL_ROUNDS if len(trust.rest) else 0):
         calls = trust.calls(trust.rows(found))
         more = np.union1d(found[Evidence.CALL], calls[swept.rows_at(calls) >= 0])
@@ -204,6 +207,7 @@ def _sweep_to_fixed_point(
         starts = _with_calls(_Trust.of(swept, *covers), spans, starts)
         if (swept.rows_at(_all(starts)) >= 0).all():
             break  # all begin at an instruction
+        # A start inside an instruction shows that the sweep was out of step there: it begins anew at that start.
         swept = sweep_spans(image, _split(spans, _all(starts)), sweep)
     return swept, {kind: found[swept.rows_at(found) >= 0] for kind, found in starts.items()}
 
@@ -258,6 +262,7 @@ def _add_likely(
 ) -> Starts:
     """Starts that are only likely, in two rounds: those of the first make clearer what belongs to which function."""
     kept = np.concatenate([uses.of(Use.KEPT), uses.of(Use.CALLED)])
+    # A pointer may also lead to a label inside a function (a jump table): `bounds` below tells those apart.
     pointed = _marked(swept, code_pointers(image)) | _marked(swept, kept[covered(trust.strict, kept)])
     named = _marked(swept, hints)
     shaped = matches(swept.heads, image.facts.code_shape.prologues)
@@ -302,11 +307,13 @@ class _Lead:
         if not len(rows):
             return cls(0, 1, 0)
         code = np.where(swept.is_padding, len(swept), np.arange(len(swept)))
+        # For each row the first row from it on that is no padding.
         following = np.minimum.accumulate(code[::-1])[::-1]
         rows = rows[following[rows] < len(swept)]
         sizes, counts = np.unique(swept.address[following[rows]] - swept.address[rows], return_counts=True)
         most = int(np.argmax(counts)) if len(counts) else 0
         size = int(sizes[most]) if len(counts) and 2 * counts[most] > len(rows) else 0
+        # Not all: hand-written functions are aligned as instructions are.
         fits = [step for step in (16, 8, 4, 2) if np.mean(called % np.uint64(step) == 0) > 0.85]
         return cls(size, fits[0] if fits else 1, cls._tracer(swept, called))
 
@@ -367,12 +374,14 @@ class _Boundaries:
         after_end = ~known | swept.is_terminator[np.maximum(before, 0)]
         after_call = known & is_one_of(flow[np.maximum(before, 0)], (Flow.CALL, Flow.INDIRECT_CALL))
         # A call that never returns may end a function; the tracer's returns, and a prologue follows.
+        # Without this every prologue behind a call of fentry would seem to begin a function.
         after_call &= swept.instructions.target[np.maximum(before, 0)] != np.uint64(tracer)
         is_free = (after_end | after_call) & ~_crossed(swept, starts)
         owner = _owners(swept, np.searchsorted(swept.address, starts))
         tables = np.cumsum(flow == Flow.INDIRECT_JUMP)
         begins = np.append(True, owner[1:] != owner[:-1])[: len(owner)]
         first = np.maximum.accumulate(np.where(begins, np.arange(len(owner)), 0))
+        # Indirect jumps since the last certain start: one may be a switch whose cases seem unreachable.
         has_table = tables > tables[first] - (flow[first] == Flow.INDIRECT_JUMP)
         return cls(after_end, is_free, is_free & after_end, is_free & after_end & ~has_table)
 
@@ -404,6 +413,7 @@ def _crossed(swept: Swept, starts: NDArray[np.uint64]) -> NDArray[np.bool_]:
     real[real] = swept.address[to[real]] == target[rows[real]]
     low, high = np.minimum(rows, to)[real], np.maximum(rows, to)[real]
     change = np.zeros(len(swept) + 2, np.int64)
+    # From behind the lower of branch and target up to the upper one no function begins.
     np.add.at(change, low + 1, 1)
     np.add.at(change, high + 1, -1)
     crossed: NDArray[np.bool_] = np.cumsum(change)[: len(swept)] > 0
@@ -457,9 +467,11 @@ def reachable_ends(swept: Swept, address: NDArray[np.uint64]) -> NDArray[np.uint
     reach = np.maximum.accumulate(reach)
     indirect = np.cumsum(flow == Flow.INDIRECT_JUMP)
     base = np.where(first > 0, indirect[np.maximum(first, 1) - 1], 0)
+    # Behind an indirect jump of the same function a terminator proves nothing: a case of a switch may follow it.
     jumped = indirect > base[np.maximum(owner, 0)]
     stops = swept.is_terminator & ~swept.is_junk & (reach < swept.end) & ~jumped
     breaks = swept.is_junk | ~_contiguous(swept)
+    # A function may begin right behind bytes that are no code.
     breaks[first[first < len(swept)]] = False
     last = np.append(first[1:], len(swept))
     stop = _first_marked(stops, first, last)  # its end is the function's end

@@ -66,6 +66,7 @@ def find_functions(image: Image, *, sweep: Sweep, uses_of: UsesOf, symbols: Symb
     symbols = image.symbols if symbols is None else symbols
     labels = named_functions(image, symbols)
     frames = frame_ranges(image)
+    # Labels that are not certain are only hints to the discovery: one may name a table.
     named = _trimmed(image, labels.take(np.flatnonzero(labels.is_certain)), frames.functions, sweep)
     found = _discovered(image, labels, named, frames, symbols, sweep, uses_of)
     return _merged(labels, named, found)
@@ -102,9 +103,12 @@ def _discovered(
     hints = labels.address[~labels.is_certain]
     unnamed = without_fill(image, gaps)
     described = np.concatenate([functions, _bounds(frames.functions)])
+    # Symbols cover the code: only the gaps are searched, which are small. Else all of it is swept, since calls from
+    # named functions lead to unnamed ones.
     if length(unnamed) * _SPARSE <= length(everything):
         known = Known(frames.functions, frames.signals, named.address[:0], hints, described)
         found = discover(image, unnamed, sweep, uses_of, known)
+        # Weak evidence in a program is weighed against what its code does, which the gaps alone do not show.
         if not (is_hosted(image) and _is_doubtful(found)):
             return found
     known = Known(frames.functions, frames.signals, named.address, hints, described)
@@ -154,6 +158,7 @@ def _merged(labels: NamedFunctions, named: NamedFunctions, found: Discovered) ->
     evidence = np.concatenate([symbol, found.evidence[extra]])
     order = np.argsort(address, kind="stable")
     address, end, evidence = address[order], end[order], evidence[order]
+    # A discovered function may end where a named one has begun already.
     end = np.minimum(end, np.append(address[1:], np.uint64(2**64 - 1)))
     kept = end > address
     address, end, evidence = address[kept], end[kept], evidence[kept]

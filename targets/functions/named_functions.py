@@ -63,6 +63,7 @@ class NamedFunctions:
 def named_functions(image: Image, symbols: Symbols) -> NamedFunctions:
     """The functions that `symbols` name in the code regions of `image`."""
     region, region_end = _regions(image, symbols.address)
+    # A symbol between instructions starts no function.
     aligned = symbols.address % np.uint64(image.facts.instruction_alignment) == 0
     defined = (symbols.section != SHN_UNDEF) & (symbols.section != SHN_ABS) & (region >= 0) & aligned
     is_function = defined & np.isin(symbols.kind, (STT_FUNC, STT_GNU_IFUNC))
@@ -99,6 +100,7 @@ def _pe_headers(image: Image) -> NDArray[np.uint64]:
     """
     found = []
     for region in image.code_regions:
+        # e_lfanew, at 0x3c of the MZ header, says where the PE header is; kernels put it in the first page.
         start = image.data[region.offset : region.offset + min(region.size, 0x1018)].tobytes()
         at = int.from_bytes(start[0x3C:0x40], "little")
         head = start[at : at + 24]
@@ -140,6 +142,7 @@ def _starts(
         return is_label
     inside_sized = known & (symbols.address < ends[before])
     after_unsized = known & (size[before] == 0) & (region[rows[before]] == region)
+    # Local labels of assembly are jump targets; a global one is meant to be called.
     is_place = inside_sized | (after_unsized & (symbols.binding == STB_LOCAL))
     starts: NDArray[np.bool_] = is_function | sized | (is_label & ~is_place)
     return starts
@@ -160,6 +163,7 @@ def _ends(
     np.maximum.at(sized_end, place, symbols.address[rows] + symbols.size[rows])
     is_sized = sized_end > address
     following = np.minimum(np.append(address[1:], np.uint64(2**64 - 1)), limit)
+    # A start without a size inside an earlier function's size ends where that does.
     reach = np.maximum.accumulate(sized_end) if len(address) else sized_end
     is_sized |= reach > address
     return np.minimum(np.where(is_sized, reach, following), following), is_sized
@@ -178,6 +182,7 @@ def _names(
     rows = rows[np.isin(symbols.address[rows], address)]
     place = np.searchsorted(address, symbols.address[rows])
     texts = symbols.names(rows)
+    # Backwards, so that the first symbol of an address is kept; addresses with several names are ranked below.
     first = dict(zip(place[::-1].tolist(), texts[::-1], strict=True))
     several = np.bincount(place, minlength=len(address)) > 1
     found: dict[int, list[tuple[tuple[bool, int, int], str]]] = {at: [] for at in np.flatnonzero(several).tolist()}

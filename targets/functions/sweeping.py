@@ -150,6 +150,7 @@ def sweep_spans(image: Image, spans: Spans, sweep: Sweep) -> Swept:
 
 def _sweep_region(image: Image, region: CodeRegion, spans: Spans, sweep: Sweep, first_row: int) -> Swept:
     base, end = int(spans[0, 0]), int(spans[-1, 1])
+    # From the first span to the last at once: what is between them is not decoded.
     code = code_of(image, region)[base - region.address : end - region.address]
     ranges = (spans - np.uint64(base)).astype(np.int64)
     found = _sweep_on(code, base, ranges, sweep)
@@ -168,6 +169,8 @@ def _sweep_on(code: NDArray[np.uint8], base: int, ranges: NDArray[np.int64], swe
             found = sweep(code, base, ranges)
             parts.append(found)
             ranges = _unfinished(found, base, ranges)
+        # Undecodable bytes without end are data. In pieces they cost one round each in parallel, instead of one round
+        # for each such byte.
         ranges = _pieces(ranges)
     joined = Instructions(
         *(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(Instructions))
@@ -181,6 +184,7 @@ def _unfinished(found: Instructions, base: int, ranges: NDArray[np.int64]) -> ND
         return ranges[:0]
     reached = (found.address[last] + found.size[last] - np.uint64(base)).astype(np.int64)
     went_on = (last >= 0) & (found.function[last] == np.arange(len(ranges)))
+    # A dissector stops a range at its first undecodable byte: the last row of such a range tells how far it came.
     more = went_on & (reached < ranges[:, 1]) & (found.reason[last] == Reason.UNDECODABLE)
     return np.stack([reached[more], ranges[more, 1]], axis=1)
 
@@ -194,6 +198,7 @@ def _described(image: Image, found: Instructions, code: NDArray[np.uint8], base:
     padded = np.concatenate([code, np.zeros(_HEAD, np.uint8)])
     windows = np.ndarray((len(code),), "<u8", padded, strides=(1,))
     heads = windows[(found.address - np.uint64(base)).astype(np.intp)]
+    # Patterns of padding are those of one instruction: the bytes of the next are cut off.
     kept = np.uint64(2**64 - 1) >> (np.uint64(64) - np.minimum(found.size, _HEAD).astype(np.uint64) * np.uint64(8))
     is_padding = matches(heads & kept, image.facts.code_shape.padding)
     is_junk = is_one_of(found.reason, NO_CODE)

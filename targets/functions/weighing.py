@@ -99,6 +99,7 @@ def weighed(
         read: addresses that code reads as data, ascending.
     """
     is_strict = covered(strict, found.address)
+    # POINTER and all weaker: a word of data may look like a pointer by chance.
     is_weak = (found.evidence >= Evidence.POINTER) & is_strict
     good = is_strict | (found.evidence < Evidence.LABEL) | ~_is_read(swept, found, read)
     good &= is_strict | (found.evidence < Evidence.PROLOGUE) | ~_is_behind(found.take(good), found.address, read)
@@ -108,6 +109,7 @@ def weighed(
     is_likely = good & is_weak & (found.evidence >= Evidence.PROLOGUE)
     rest = good & ~is_likely
     if is_likely.any():
+        # What only looks like a function counts if it makes a gap whole; a lone prologue in a table does not.
         rest[is_likely] = _leaves_nothing(part, found.take(good), found.address[is_likely])
     return found.address[rest]
 
@@ -126,6 +128,7 @@ def _contradicted(
     bad |= _is_open(part, found.address, bodies.end, last) & ~named
     left = np.flatnonzero(~bad).tolist()
     spans = zip(bodies.address[left].tolist(), bodies.end[left].tolist(), strict=True)
+    # Last, since it reads the bytes one body at a time.
     bad[left] = [_TEXT.search(image.read(start, end - start)) is not None for start, end in spans]
     return bad
 
@@ -183,6 +186,7 @@ def _leaves_nothing(part: Swept, good: Candidates, likely: NDArray[np.uint64]) -
     sure = good.address[good.evidence < Evidence.PROLOGUE]
     edges = np.append(True, (part.end[:-1] != part.address[1:]) | is_in(part.address[1:], sure))
     gap = np.cumsum(edges)
+    # One row that no body and no padding explains spoils the whole gap.
     spoilt = np.bincount(gap[missing], minlength=int(gap[-1]) + 1) > 0
     place = np.searchsorted(part.address, likely)
     clean: NDArray[np.bool_] = ~spoilt[gap[np.minimum(place, len(gap) - 1)]]

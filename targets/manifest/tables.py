@@ -85,6 +85,7 @@ def read_tables(
         ValueError, LookupError, TypeError: it is damaged.
     """
     sizes = {name: number_of(counts[name], most + 1) * dtype.itemsize for name, dtype in records.items()}
+    # Before anything is decompressed or allocated: `counts` are numbers that anyone can write into a file.
     if sum(sizes.values()) > most:
         raise ValueError(f"its tables have more than {most >> 20} MiB")
     for name, dtype in records.items():
@@ -92,7 +93,9 @@ def read_tables(
         if sizes[name]:
             size = number_of(int.from_bytes(body[:_SIZE], "little"), len(body) - _SIZE + 1)
             content = np.frombuffer(
-                zstd_content(body[_SIZE : _SIZE + size], sizes[name] + len(dtype.names or ())), np.uint8
+                # At most the columns at their full width and a byte each for the width of their steps.
+                zstd_content(body[_SIZE : _SIZE + size], sizes[name] + len(dtype.names or ())),
+                np.uint8,
             )
             table = _decoded(content, dtype, sizes[name] // dtype.itemsize)
             body = body[_SIZE + size :]
@@ -126,11 +129,13 @@ def _column(
     if width not in _WIDTHS or width > dtype.itemsize:
         raise ValueError("a column of a width that cannot be")
     first, content = _split(content[1:], dtype.itemsize)
+    # Stored as planes, all lowest bytes first: the higher ones are nearly all alike and compress to nothing.
     planes, content = _split(content, width * (count - 1))
     steps = np.ascontiguousarray(planes.reshape(width, -1).T).view(_signed(width))[:, 0]
     column = np.empty(count, dtype)
     column[:1] = first.view(dtype)
     column[1:] = steps.astype(_signed(dtype.itemsize)).view(dtype)
+    # Steps are modulo the column's width, so the sum wraps round as the difference did.
     return np.cumsum(column, dtype=dtype, out=column), content
 
 
@@ -139,6 +144,7 @@ def _instructions(code: NDArray[np.uint8], sizes: NDArray[np.uint8], dtype: np.d
     padded = np.concatenate([code, np.zeros(KEPT, np.uint8)])
     from_each_byte: NDArray[np.void] = np.ndarray(len(code) + 1, dtype, padded, strides=(1,))
     found: NDArray[np.void] = from_each_byte[np.cumsum(sizes, dtype=np.int64) - sizes]
+    # Each view of 16 bytes reaches into the next instructions: the mask cuts it to size.
     found.view("<u8").reshape(-1, 2)[:] &= KEPT_BYTES[sizes]
     return found
 

@@ -131,6 +131,7 @@ class DwarfTypes:
         built = self._built.get(entry.offset)
         if built is None:
             built = Void() if depth > _DEEPEST else self._named_elsewhere(entry) or self._new(entry, depth + 1)
+            # Kept only now: a type that refers to itself goes through an aggregate, whose members are read later.
             self._built[entry.offset] = built
         return built
 
@@ -138,6 +139,7 @@ class DwarfTypes:
         name, keyword = entry.name, _KEYWORDS.get(entry.tag)
         if not name or keyword is None:
             return None
+        # It may be complete there, and then it is the same object everywhere.
         found = self._elsewhere(keyword + name)
         return None if found is None or not is_complete(found) else found
 
@@ -186,6 +188,7 @@ class DwarfTypes:
     def _array(self, entry: NamedEntry, depth: int) -> CType:
         kind = self._reference(entry, "type", depth)
         lengths = [_length(child) for child in entry.children() if child.tag in ("subrange_type", "enumeration_type")]
+        # DW_TAG_subrange_type children are in source order, the first dimension outermost: built from the inside.
         for length in reversed(lengths[:_DEEPEST]):
             kind = Array(kind, length)
         return kind if lengths else Array(kind, None)
@@ -207,6 +210,7 @@ class DwarfTypes:
         children = list(entry.children())
         types = tuple(self._reference(child, "type", depth) for child in children if child.tag == "formal_parameter")
         is_variadic = any(child.tag == "unspecified_parameters" for child in children)
+        # `int f()` in C says nothing of its parameters, unlike `int f(void)`, which is marked as prototyped.
         is_known = bool(types) or is_variadic or entry.has("prototyped")
         return Function(self._reference(entry, "type", depth), types if is_known else None, is_variadic)
 
@@ -226,6 +230,7 @@ class DwarfTypes:
         for definition in known:
             if definition.accepts(entry):
                 return definition.aggregate
+        # Another struct of the same tag: units may define different ones, which stay apart.
         known.append(_Definition(self._unread(kind, tag, entry), entry))
         return known[-1].aggregate
 
