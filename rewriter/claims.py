@@ -27,7 +27,7 @@ from kinst.targets.manifest.packed import Manifest, ProbeKind
 from kinst.targets.static_probes import StaticProbe
 
 _LEAVING: Final = (Flow.RETURN, Flow.JUMP, Flow.BRANCH, Flow.INDIRECT_JUMP)
-_FARTHEST: Final = 64  # bytes by which the entry of a function may be behind its first instruction
+_FARTHEST: Final = 64  # bytes by which the entry of a function may be after its first instruction
 _PAD: Final = 16  # bytes of a landing pad before the place of a static probe
 _SHOWN: Final = 16  # digits of a digest
 
@@ -149,7 +149,7 @@ def _wrong_places(program: Program, manifest: Manifest) -> Iterator[str]:
 def _are_entries(
     program: Program, manifest: Manifest, probe: NDArray[np.uint32], site: NDArray[np.uint32]
 ) -> NDArray[np.bool_]:
-    """One place each, with nothing before it but what an entry's place may be behind (see `sites.entry_sites`)."""
+    """One place each, with nothing before it but what an entry's place may be after (see `sites.entry_sites`)."""
     function = manifest.probes["function"][probe]
     starts = manifest.functions["address"][function]
     distance = manifest.sites["address"][site] - starts
@@ -161,7 +161,7 @@ def _are_entries(
     trimmed = Functions(first, size, np.zeros(len(first), np.uint8), tuple(map(invented_name, first.tolist())), {})
     found = instructions_of(replace(program, functions=trimmed), np.arange(len(first)))
     stops = ~stepped_over(found, np.arange(len(found)))
-    # Of each function the first instruction that is not stepped over: no place behind it is an entry.
+    # Of each function the first instruction that is not stepped over: no place after it is an entry.
     last = np.full(len(first), _FARTHEST, np.uint64)
     np.minimum.at(last, found.function[stops], found.address[stops] - first[found.function[stops]])
     _, number, count = np.unique(probe, return_inverse=True, return_counts=True)

@@ -1,4 +1,4 @@
-"""Instructions of functions -> the same, with those refused that are data behind the end of a function's code.
+"""Instructions of functions -> the same, with those refused that are data after the end of a function's code.
 
 A symbol or an FDE may cover tables, literals and text next to the code of its function. What nothing falls into and no
 branch leads to is an island: often code all the same (a landing pad, the cases of a switch), so it is refused only if
@@ -42,7 +42,7 @@ def refuse_islands(image: Image, functions: Functions, found: Instructions, uses
     found = found.refuse(_behind(found, reached, read), Reason.DATA)
     islands = np.flatnonzero(~reached)
     odd = _odd(image, found, islands, is_user=is_user)
-    if is_user:  # kernels have barriers behind returns, against speculation
+    if is_user:  # kernels have barriers after returns, against speculation
         # A program's code has no reason to run on into nothing, so an island that does is a table.
         odd = np.append(odd, _open(functions, found, islands))
     return found.refuse(_whole(reached, odd), Reason.UNREACHED)
@@ -141,7 +141,7 @@ def _odd(image: Image, found: Instructions, rows: NDArray[np.intp], *, is_user: 
 
 
 def _open(functions: Functions, found: Instructions, rows: NDArray[np.intp]) -> NDArray[np.intp]:
-    """The rows among these behind which control would run on into what is no function: a table that decodes for a
+    """The rows among these after which control would run on into what is no function: a table that decodes for a
     while."""
     end = found.address + found.size
     is_last = np.append(found.address[1:] != end[:-1], True)[: len(found)]

@@ -64,7 +64,7 @@ def unknown_functions(path: Path, module: str | None, names: Sequence[ProbeName]
     try:
         return _seen(glance(path, module=module), wanted)
     except KinstError:
-        return Seen()  # whoever opens the image next reports it
+        return Seen()  # opening the image reports it
 
 
 def _means_function(name: ProbeName) -> bool:

@@ -22,7 +22,7 @@ def compression_of(data: bytes) -> str | None:
 
 
 def decompressed(data: bytes, most: int) -> bytes:
-    """The content of compressed bytes; what is behind their end does not matter.
+    """The content of compressed bytes; what is after their end does not matter.
 
     Raises:
         ImageError: they are damaged, end too early, or have more than `most` bytes of content.
@@ -71,7 +71,7 @@ def zstd_content(frame: memoryview, most: int) -> bytes:
 
 
 def _first_frame(data: bytes, most: int) -> bytes:
-    """Of zstd. A kernel has its size behind it."""
+    """Of zstd. A kernel has its size after it."""
     return zstd(data, most, all_frames=False)
 
 

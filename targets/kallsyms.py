@@ -200,7 +200,7 @@ def _counts(data: bytes, markers: int, marks: NDArray[np.int64]) -> Iterator[tup
 
 
 def _ends_there(data: bytes, at: int, count: int, end: int) -> bool:
-    """Whether the names behind the last marker, one of which begins at an offset, end with the table."""
+    """Whether the names after the last marker, one of which begins at an offset, end with the table."""
     for _ in range((count - 1) % _STEP + 1):
         size, width = _length(data, at)
         at += size + width

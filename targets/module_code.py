@@ -1,6 +1,6 @@
 """A module that is not linked (ET_REL) -> its code, with the distances that a loader writes into instructions.
 
-Without them an instruction seems to read, to call or to jump to what is behind it, or to itself. Distances to what is
+Without them an instruction seems to read, to call or to jump to what is after it, or to itself. Distances to what is
 not in the module, and to tables that a loader makes, lead to an address where the module has no code.
 """
 

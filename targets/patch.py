@@ -18,5 +18,5 @@ class Patch:
 
     @property
     def end(self) -> int:
-        """The first address behind it."""
+        """The first address after it."""
         return self.address + len(self.code)

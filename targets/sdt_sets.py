@@ -9,7 +9,7 @@ Fields by offset; the first word of a probe is the size of the structure, by whi
     struct sdt_tracepoint   0 probe, 8 address of a nop, 16 where a jump in its place leads
 
 A kernel of the first form asks `id` of a probe and calls the function that `sdt_probe_func` points to, which is
-`sdt_probe_stub`; one of the second form calls `sdt_probe` behind the nops. The id comes first, then the arguments.
+`sdt_probe_stub`; one of the second form calls `sdt_probe` after the nops. The id comes first, then the arguments.
 """
 
 from collections.abc import Iterator

@@ -4,7 +4,7 @@ Such an image has jumps at its sites and needs no handler. All words are 64 bits
 these has them.
 
     count    a counter for each site, in the order of the manifest's sites
-    record   a ring. First the number of records begun, then seven unused words. Behind that `capacity` places of
+    record   a ring. First the number of records begun, then seven unused words. After that `capacity` places of
              `2 + len(fields)` words each; record n is in place n modulo `capacity`: n + 1, which is written last, the
              site's row, and a word for each field
 

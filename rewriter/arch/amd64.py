@@ -133,7 +133,7 @@ DISSECTOR = Amd64Dissector(AMD64)
 def _jumps_back(
     following: NDArray[np.uint64], size: NDArray[np.uint8], slots: NDArray[np.uint64]
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """The displacement of the `jmp rel32` behind each instruction in its slot, and whether it fits."""
+    """The displacement of the `jmp rel32` after each instruction in its slot, and whether it fits."""
     distance = (following - (slots + size) - np.uint64(_SHORT_SIZE)).view(np.int64)
     return distance, distance == distance.astype(np.int32)
 
@@ -210,7 +210,7 @@ def _reads(
 ) -> _Reads:
     """What the RIP-relative operands of `rows` access; unknown with a segment base or a 32-bit address size."""
     known = ~has(encoding.prefixes[rows], Prefix.SEGMENT | Prefix.ADDRESS)
-    # `width`: bytes that are accessed. Too many would refuse code behind the data, too few only miss some data.
+    # `width`: bytes that are accessed. Too many would refuse code after the data, too few only miss some data.
     rows, following = rows[known], following[known]
     prefixes, opcode = encoding.prefixes[rows], encoding.opcode[rows]
     width = np.full(len(rows), 4, np.uint8)
@@ -275,7 +275,7 @@ def _data_rows(found: Instructions, reads: list[tuple[NDArray[np.uint64], NDArra
     """Rows of which an instruction accesses a byte as data."""
     start = np.concatenate([np.zeros(0, np.uint64), *(address for address, _ in reads)])
     end = start + np.concatenate([np.zeros(0, np.uint8), *(width for _, width in reads)])
-    first = np.searchsorted(found.address + found.size, start, side="right")  # the first row that ends behind the start
+    first = np.searchsorted(found.address + found.size, start, side="right")  # the first row that ends after the start
     return _covered(first, np.searchsorted(found.address, end), len(found))
 
 

@@ -89,7 +89,7 @@ def _scan_prefixes(code: NDArray[np.uint8], at: NDArray[np.int64]) -> NDArray[np
 
 
 def _escaped(code: NDArray[np.uint8], at: NDArray[np.int64]) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
-    """Opcode index, and offset of the opcode's last byte, of opcodes behind an escape or a VEX-like prefix."""
+    """Opcode index, and offset of the opcode's last byte, of opcodes after an escape or a VEX-like prefix."""
     first, second = code.take(at), code.take(at + 1).astype(np.intp)
     length = np.ones(len(at), np.int64)  # bytes before the opcode's last one
     base = np.full(len(at), MAP_0F, np.intp)

@@ -180,7 +180,7 @@ def _is_regular(opcode: int, modrm: int) -> bool:
 
 
 def _vex_map(window: NDArray[np.uint8], modrm_at: int, opcode: int) -> int:
-    """The map field of a VEX or EVEX prefix, in the byte after c4 or 62; the opcode is 3 or 4 bytes behind those."""
+    """The map field of a VEX or EVEX prefix, in the byte after c4 or 62; the opcode is 3 or 4 bytes after those."""
     if opcode < VECTOR:
         return 1
     evex = window[modrm_at - 5] == 0x62 if modrm_at >= 5 else False

@@ -34,7 +34,7 @@ _TABLES: Final = (2, 3, 6)  # 0f 01 with a memory operand: lgdt, lidt, lmsw
 _LOWEST_REX_W: Final = 0x48
 _LIMIT: Final = 256  # bytes of a descriptor table in which selectors of start-up code lie
 _TO_CR0: Final = (0x0F, 0x22)  # and a ModRM of c0 to c7
-# A far jump shortly behind a write of cr0, as 16-bit code enters protected mode: few instructions fit between.
+# A far jump shortly after a write of cr0, as 16-bit code enters protected mode: few instructions fit between.
 _PROTECT: Final = re.compile(rb"(?s)...{1,7}?(?:\x66\xea.{4}|\xea.{2})[\x08-\xf8]\x00")
 _LONGEST_PROTECT: Final = 18
 

@@ -157,7 +157,7 @@ class PatternTable:
             position += width
         fits = ((words[:, None] ^ self._values) & self._masks & np.uint32(key_mask)) == 0
         certain = fits & ((self._masks & ~np.uint32(key_mask)) == 0)
-        last = certain.argmax(axis=1)  # the first that needs no other bits: those behind it are never reached
+        last = certain.argmax(axis=1)  # the first that needs no other bits: those after it are never reached
         fits &= np.arange(len(self.patterns)) <= last[:, None]
         lookup, still_open = last.astype(np.uint16), np.flatnonzero(fits.sum(axis=1) != 1)
         numbers: dict[bytes, int] = {}  # groups of rows, as bits

@@ -6,7 +6,7 @@ from kinst.targets.errors import UsageError
 
 
 def parse_code_range(text: str) -> tuple[int, int]:
-    """``0x1000-0x1040`` -> start and end, the first address behind it. Raises UsageError."""
+    """``0x1000-0x1040`` -> start and end, the first address after it. Raises UsageError."""
     first, dash, last = text.partition("-")
     try:
         start, end = int(first, 0), int(last, 0)

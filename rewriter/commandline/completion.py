@@ -1,7 +1,7 @@
 """A line of the shell up to the cursor -> what may follow, for bash, zsh and fish; and the scripts that make them ask.
 
 The shells' functions run the command with KINST_COMPLETE set and read its answer: a first line that says what the
-values are (`plain`; `open`: no blank behind them; `described`; `file`: the shell knows better), then a value a line.
+values are (`plain`; `open`: no blank after them; `described`; `file`: the shell knows better), then a value a line.
 """
 
 import os
@@ -18,7 +18,7 @@ from click.shell_completion import CompletionItem, ShellComplete
 from kinst.rewriter.commandline.quoting import Words, offered, words_of
 from kinst.rewriter.commandline.shells import ASKING, SHELLS
 
-_FIRST_PART: Final = re.compile(r"[;:.,] ")  # what is behind it in a help text is too long for a line
+_FIRST_PART: Final = re.compile(r"[;:.,] ")  # what is after it in a help text is too long for a line
 
 
 def script(shell: str) -> str:

@@ -70,7 +70,7 @@ def _description(ctx: click.Context, text: str) -> list[Value]:
 
 
 def _in_function(ctx: click.Context, provider: str, begun: str) -> list[Value]:
-    """Functions with a colon, behind which the name comes; those names where only one function is left."""
+    """Functions with a colon, after which the name comes; those names where only one function is left."""
     if provider == "dtrace":
         return [(":", _OPEN)]
     found = _functions(ctx, begun)

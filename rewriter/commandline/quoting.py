@@ -19,8 +19,8 @@ _HISTORY: Final = "!"  # bash expands it in double quotes, and keeps a backslash
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """The words of a line up to the cursor. Bash does not replace `begun` of the last one, since it takes what is
-    behind for a word of its own: up to an open quote, or to the last character that ends a word to bash."""
+    """The words of a line up to the cursor. Bash does not replace `begun` of the last one, since it takes what follows
+    for a word of its own: up to an open quote, or to the last character that ends a word to bash."""
 
     whole: tuple[str, ...]
     last: str  # the one at the cursor, perhaps empty
@@ -99,4 +99,4 @@ def _in_bash(word: str, quote: str) -> str | None:
     if quote == '"' and _HISTORY in word:
         return None
     spelled = word.replace("'", "'\\''") if quote == "'" else _SPECIAL_IN_DOUBLE.sub(r"\\\g<0>", word)
-    return spelled + quote if word.endswith(quote) else spelled  # readline ends a quote, but not behind such a letter
+    return spelled + quote if word.endswith(quote) else spelled  # readline ends a quote, but not after such a letter

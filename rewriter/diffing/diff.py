@@ -139,7 +139,7 @@ def _plan(program: Program, patched: Image, manifest: Manifest, instructions: In
 
 
 def _placement(original: Image, patched: Image, manifest: Manifest) -> Placement:
-    """The segment of the trampolines, and of a standalone image's data if they are right behind them."""
+    """The segment of the trampolines, and of a standalone image's data if they are right after them."""
     if manifest.standalone is not None and _is_inside(original, manifest):
         return NOWHERE
     (address, size), inside = manifest.trampolines, 0

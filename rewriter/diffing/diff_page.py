@@ -105,7 +105,7 @@ def _value(diff: Diff, manifest: Manifest, progress: Progress) -> dict[str, Any]
             done(1)
     addresses = manifest.functions["address"]
     functions = [[manifest.function_name(row), f"{int(addresses[row]):x}"] for row in numbers]
-    back = manifest.standalone is None  # whether the tracer takes over behind a displaced instruction
+    back = manifest.standalone is None  # whether the tracer takes over after a displaced instruction
     return {"texts": list(texts), "functions": functions, "sites": rows, "back": back}
 
 

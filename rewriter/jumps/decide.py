@@ -1,7 +1,7 @@
 """A program and its instructions -> how each can become a jump to its trampoline.
 
 The usual ways, the best first: in the instruction's own bytes; over the next instructions, which then run in the
-trampoline as well; over padding behind it; by a short jump to padding within reach; in the trampoline of the site
+trampoline as well; over padding after it; by a short jump to padding within reach; in the trampoline of the site
 before it, if it is reached only from there. A jump over several instructions must be written before the code runs: a
 CPU that was interrupted between two of them would return into the middle of the jump.
 
@@ -41,7 +41,7 @@ _STAYING: Final = (
     Hindrance.CHECKED,
 )
 _NOWHERE: Final = np.uint64((1 << 64) - 1)
-_SCARCE: Final = 50  # compilers write a pad in more functions than one of so many
+_SCARCE: Final = 50  # compilers write pads into more than every 50th function
 _GAP: Final = 1 << 24  # bytes: segments closer than this belong together
 _SEVERAL: Final = (JumpMethod.TOGETHER, JumpMethod.PADDING)
 
@@ -55,7 +55,7 @@ def decide(
         program: the image.
         found: all instructions of its functions, ascending by address.
         sites: rows of `found`, ascending, without duplicates.
-        areas: where the trampolines will be, as half-open ranges; None: behind the image.
+        areas: where the trampolines will be, as half-open ranges; None: after the image.
 
     Returns:
         One row a site.
@@ -93,7 +93,7 @@ def decide_with(analysis: Analysis, sites: Rows, areas: Sequence[tuple[int, int]
     method = np.where(walk.last == sites, JumpMethod.ALONE, JumpMethod.TOGETHER).astype(np.uint8)
     method[walk.has_padding] = JumpMethod.PADDING
     method[walk.hindrance != 0] = JumpMethod.TRAP
-    # Before relays: the padding behind these jumps is taken.
+    # Before relays: the padding after these jumps is taken.
     _join(sites, walk.last, method)
     last = walk.last[method == JumpMethod.PADDING]
     used = found.address[last] + found.size[last]
@@ -129,7 +129,7 @@ def _distance(program: Program, start: Addresses, areas: Sequence[tuple[int, int
 
 @dataclass(slots=True)
 class _Walk:
-    """Columns, one row a site: the last instruction that the jump would cover, whether it covers padding behind that,
+    """Columns, one row a site: the last instruction that the jump would cover, whether it covers padding after that,
     and a `Hindrance`."""
 
     last: Rows
@@ -180,7 +180,7 @@ class _Walk:
 
 def end_of(image: Image, address: Addresses) -> Addresses:
     """The end of the image's memory as seen from each address, with gaps up to `_GAP` closed: trampolines may lie
-    behind it."""
+    after it."""
     loaded = sorted((one.address, one.address + one.size) for one in image.segments if one.kind == PT_LOAD)
     found = address.copy()
     for region in image.code_regions:

@@ -55,7 +55,7 @@ def swept_between(program: Program) -> Swept:
 
 
 def padding(program: Program, found: Instructions, between: Swept, landings: Addresses) -> Padding:
-    """Runs of padding behind instructions that never fall through, and that nothing branches to.
+    """Runs of padding after instructions that never fall through, and that nothing branches to.
 
     A kernel that writes to its own code uses nops before its functions (Linux since 6.2: CONFIG_CALL_PADDING): in such
     a kernel only breakpoints count.
@@ -74,7 +74,7 @@ def padding(program: Program, found: Instructions, between: Swept, landings: Add
 
 
 def _filler(region: CodeRegion, found: Instructions, between: Swept) -> Mask:
-    """Which bytes of a region belong to instructions that do nothing, behind the last real one of a function."""
+    """Which bytes of a region belong to instructions that do nothing, after the last real one of a function."""
     depth = np.zeros(region.size + 1, np.int64)
     for one, chosen in ((found, found.reason == Reason.PADDING), (between.instructions, between.is_padding)):
         offset = one.address - np.uint64(region.address)

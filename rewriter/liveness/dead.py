@@ -48,7 +48,7 @@ def dead_before(program: Program, found: Instructions) -> Masks:
 
 
 def _behind_tracer_calls(found: Instructions, is_tracer: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """The first instruction behind the tracer's call of each function."""
+    """The first instruction after the tracer's call of each function."""
     behind = np.zeros(len(found), np.bool_)
     behind[1:] = is_tracer[:-1] & ~is_tracer[1:] & (found.function[1:] == found.function[:-1])
     return behind
@@ -62,7 +62,7 @@ def _spread(
     scratch: Masks,
     writes: Masks,
 ) -> None:
-    """Clear what is dead before some rows (`scratch`), and in the rows behind them, until it is written or control may
+    """Clear what is dead before some rows (`scratch`), and in the rows after them, until it is written or control may
     enter from elsewhere (`is_entered`)."""
     if not rows.size:
         return

@@ -1,11 +1,11 @@
 """Instructions and their effects -> what is live before each: what some path reads before it writes it.
 
 Only the code decides. A direct call is a jump that writes the link register, so it is followed into the callee; what
-happens behind a return, an indirect branch, or any place that was not decoded is unknown: there everything is live. No
+happens after a return, an indirect branch, or any place that was not decoded is unknown: there everything is live. No
 calling convention is trusted: hand-written assembly keeps none.
 
-    live before = reads | (live behind & ~writes)
-    live behind = all that is live where control may go
+    live before = reads | (live after & ~writes)
+    live after = all that is live where control may go
 
 Rows are gathered into basic blocks, which are entered at the first row only; the rows of a block act as one
 instruction. Blocks are visited until nothing changes.
@@ -120,7 +120,7 @@ class _Blocks:
         return cls(reads, writes, numbers, ways.is_lost[last])
 
     def settled(self) -> Masks:
-        """What is live behind each block: the least solution, reached from below."""
+        """What is live after each block: the least solution, reached from below."""
         size = len(self.reads)
         sources, first = self._sources()
         before = np.append(self.reads, np.uint32(0))

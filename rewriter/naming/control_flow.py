@@ -197,7 +197,7 @@ def _common(above: Sequence[int], first: int, second: int) -> int:
 
 def _numbered(order: Sequence[int], above: Sequence[int], count: int) -> _Tree:
     size, number = [1] * len(order), [0] * len(order)
-    # Children come behind their parents in this order: from the last to the first every size is complete when it is
+    # Children follow their parents in this order: from the last to the first every size is complete when it is
     # added.
     for rank in range(len(order) - 1, 0, -1):
         size[above[rank]] += size[rank]

@@ -114,7 +114,7 @@ def _as_exit(row: int, step: _Step, staying: tuple[Range, ...], ranges: Sequence
 
 @dataclass(frozen=True, slots=True)
 class _Followed:
-    """A copy whose control flow was followed. `core` are the addresses of its instructions behind its entry, `within`
+    """A copy whose control flow was followed. `core` are the addresses of its instructions after its entry, `within`
     also those of the caller's from which every path leads back to them."""
 
     ranges: Sequence[Range]

@@ -38,7 +38,7 @@ class Numbering:
     pairs: Sequence[tuple[int, str]]  # row and name, of names that are not a function's first
     others: Mapping[tuple[int, str], int]  # one of them -> place among all names
     rows: NDArray[np.int64]  # of functions, by place
-    kinst: NDArray[np.int64]  # first identifier, by place; behind the last one the end
+    kinst: NDArray[np.int64]  # first identifier, by place; after the last one the end
 
     @property
     def _static_first(self) -> int:

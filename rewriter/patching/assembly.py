@@ -186,7 +186,7 @@ class _Instruction:
                 yield _Term(start, at, sign * self._number(token))
 
     def _added(self, at: int) -> tuple[int, int] | None:
-        """``+ 4`` from a token on: the number and the token behind it."""
+        """``+ 4`` from a token on: the number and the token after it."""
         found = [row for row in range(at, len(self._tokens)) if not self._tokens[row].isspace()][:2]
         if len(found) < 2 or self._tokens[found[0]] not in "+-" or not self._tokens[found[1]][0].isdigit():
             return None

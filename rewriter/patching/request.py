@@ -14,7 +14,7 @@ _ADDRESSES: Final = 1 << 64
 
 @dataclass(frozen=True, slots=True)
 class PatchRequest:
-    """One `--patch`: `offset` bytes behind a function or an address; `code` if the bytes are given, else `assembly`."""
+    """One `--patch`: `offset` bytes after a function or an address; `code` if the bytes are given, else `assembly`."""
 
     text: str  # blanks and line ends as one blank or a semicolon
     base: str  # the name of a function, or an address in hex

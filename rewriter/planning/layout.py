@@ -3,7 +3,7 @@
 The appended part, each piece aligned:
 
     trampolines            a multiple of a page; the new PT_LOAD
-    data                   in it, behind them: .kinst.data of a standalone image
+    data                   in it, after them: .kinst.data of a standalone image
     program headers        only where no spare entry was found and the table had to move
     manifest               .kinst.manifest
     note                   .note.kinst, of a standalone image
@@ -62,7 +62,7 @@ NAMES_SECTION: Final = ".kinst.shstrtab"
 DATA_SECTION: Final = ".kinst.data"  # counters or a ring
 NOTE_SECTION: Final = ".note.kinst"
 RELOCATIONS_SECTION: Final = f".rela{TEXT_SECTION}"
-_MOST_NAMES: Final = 1 << 20  # bytes by which names may lie behind their table, if there is one
+_MOST_NAMES: Final = 1 << 20  # bytes by which names may lie after their table, if there is one
 PT_NULL: Final = 0
 PT_PHDR: Final = 6
 PT_GNU_STACK: Final = 0x6474E551
@@ -168,7 +168,7 @@ def _program_headers(plan: Plan, tail: _Tail, offset: int) -> tuple[tuple[int, i
 
 
 def _extended_table(plan: Plan, rows: NDArray[np.void], offset: int) -> NDArray[np.void]:
-    """The program headers with the new one, as they stand behind the trampolines at file offset `offset`."""
+    """The program headers with the new one, as they stand after the trampolines at file offset `offset`."""
     size = (len(rows) + 1) * PROGRAM_HEADER.itemsize
     new = _segment(plan, offset, size)
     higher = np.flatnonzero((rows["kind"] == PT_LOAD) & (rows["address"] > new["address"]))
@@ -351,7 +351,7 @@ def _symbol_tables(
         rows["offset"][strings], rows["size"][strings] = string_places
         return []
     symtab = _section(names.add(".symtab"), SHT_SYMTAB, *places, 8)
-    # .strtab comes right behind it
+    # .strtab comes right after it
     symtab["link"], symtab["info"], symtab["entry_size"] = index + 1, 1, SYMBOL.itemsize
     return [symtab, _section(names.add(".strtab"), SHT_STRTAB, *string_places, 1)]
 

@@ -34,7 +34,7 @@ class Plan:
     """What to write. The manifest lacks only what depends on the file: its SHA-256, and the header bytes to restore.
 
     `image` has the user's patches, `original` has not. `trampolines` are the bytes of the segment, without the zeros of
-    a standalone image's data behind them. `lost` are resolved sites that cannot have a trampoline at this place, with
+    a standalone image's data after them. `lost` are resolved sites that cannot have a trampoline at this place, with
     rows of the program's functions; `no_jumps` are the addresses of sites that a standalone image cannot have, with the
     reason.
     """
@@ -49,7 +49,7 @@ class Plan:
 
     @property
     def data_size(self) -> int:
-        """Bytes of the segment behind the trampolines."""
+        """Bytes of the segment after the trampolines."""
         return self.placement.size - len(self.trampolines)
 
 
@@ -108,7 +108,7 @@ def make_plan(
 
 
 def _behind(module: Image, size: int, base: int | None) -> Placement:
-    """Behind the end of a module: its sections have their file offsets as addresses."""
+    """After the end of a module: its sections have their file offsets as addresses."""
     if base is not None:
         raise PlacementError(
             f"{module.path}: a module's trampolines are one of its sections, which its loader places: there is nothing "
@@ -119,7 +119,7 @@ def _behind(module: Image, size: int, base: int | None) -> Placement:
 
 
 def _span(image: Image, code: int, count: int, base: int | None) -> tuple[int, int]:
-    """The addresses between which the trampolines of so many sites will be."""
+    """The addresses between which the trampolines of `count` sites will be."""
     facts = image.facts
     if base is None and image.kind is not FileKind.REL:
         low = code - code % facts.trampoline_window
@@ -325,7 +325,7 @@ def make_trampolines(
 
 def put_slots(segment: NDArray[np.uint8], offsets: NDArray[np.uint64], code: NDArray[np.uint8], slot_size: int) -> None:
     """Write trampolines: of each the slots that are not all filler, and at least one. What a damaged manifest would put
-    behind the end is left out."""
+    after the end is left out."""
     table = segment.reshape(-1, slot_size)
     at = offsets // np.uint64(slot_size)
     table[at] = code[:, :slot_size]

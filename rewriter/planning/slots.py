@@ -61,7 +61,7 @@ def trampoline_alloc(counts: NDArray[np.uint8], slot_size: int) -> tuple[NDArray
 
 
 def _first_behind(ends: NDArray[np.int64], row: int, limit: int) -> int:
-    """The first trampoline, from a row on, that ends behind a limit. A chunk has at most `CHUNK` slots, so no more are
+    """The first trampoline, from a row on, that ends after a limit. A chunk has at most `CHUNK` slots, so no more are
     searched."""
     return row + int(np.searchsorted(ends[row : row + CHUNK], limit, "right"))
 
@@ -70,7 +70,7 @@ def place(segments: Sequence[Segment], code: int, size: int, window: int, base: 
     """Find a place for the trampolines.
 
     The default is the end of the aligned window that holds the code, less the last `GRANULE`: at the top of the address
-    space the end of the segment must not wrap to 0, elsewhere it is a guard. Guests put heap and stacks behind .bss and
+    space the end of the segment must not wrap to 0, elsewhere it is a guard. Guests put heap and stacks after .bss and
     grow them upwards, so they reach the far end last.
 
     Args:

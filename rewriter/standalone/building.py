@@ -25,7 +25,7 @@ from kinst.rewriter.standalone.places.spare import Gap
 
 NO_SPACE: Final = "no room is left for its trampoline, inside the image or where --trampoline-base says"
 _BATCH: Final = 1 << 14  # groups at a time: their arrays stay in the cache
-_SAMPLED: Final = 16  # one group of so many is laid out where only the size of all of them is asked for
+_SAMPLED: Final = 16  # every 16th group is laid out where only the size of all is needed
 
 
 @dataclass(slots=True)
@@ -125,11 +125,11 @@ class _Builder:
                 if not why.any():
                     return
                 if (batch.groups.count > batch.groups.least)[why != 0].any():
-                    # Without the sites behind the jump the trampoline is shorter, or what cannot be displaced is not in
+                    # Without the sites after the jump the trampoline is shorter, or what cannot be displaced is not in
                     # it: its pieces are made anew.
                     break
                 self._refuse(batch.groups.take(why != 0), why[why != 0])
-                # These groups have nothing to give up. Trampolines behind theirs move closer, so the others are tried
+                # These groups have nothing to give up. Trampolines after theirs move closer, so the others are tried
                 # again as they are.
                 batch, why = batch.without(why != 0), np.zeros(1, np.int64)
             some = self._shortened(batch.groups, why)
@@ -194,7 +194,7 @@ class _Builder:
         front of them, are gone: dropping all would refuse sites without need. All of them if there are none."""
         sizes, reach, gone = np.diff(laid.start).tolist(), self._material.program.image.facts.jump.reach, 0
         away, kept = (laid.address - start).view(np.int64).tolist(), why.copy()
-        # Ascending: each trampoline that goes brings those behind it closer by its size.
+        # Ascending: each trampoline that goes brings those after it closer by its size.
         for group in np.flatnonzero(why).tolist():
             if away[group] - gone + sizes[group] > reach:
                 gone += sizes[group]

@@ -28,7 +28,7 @@ from kinst.targets.manifest.packed import JUMPS, Manifest
 _IN_PART: Final = "another site of its probe cannot be a jump"
 _NO_TEXT: Final = np.zeros(0, np.uint8)
 _EACH: Final = 48  # bytes of a trampoline: the first guess
-_SPARE: Final = 32  # the second guess is larger by one part in so many
+_SPARE: Final = 32  # the second guess adds 1/32 of the size that was needed
 
 
 def plan_standalone(

@@ -114,7 +114,7 @@ _PARTS = (
 
 # Words of QEMU's x86 CPU state that Unicorn's interface has no register for: name -> (offset, size).
 # `struct CPUArchState` of QEMU 5.0 (target/i386/cpu.h), on which Unicorn 2.1 stands, begins with the general registers;
-# offsets count from there, `rax`. What Unicorn saves as a context is this structure behind a header of its own.
+# offsets count from there, `rax`. What Unicorn saves as a context is this structure after a header of its own.
 _SEGMENTS = {name: 184 + 24 * index for index, name in enumerate(("es", "cs", "ss", "ds", "fs", "gs"))}
 _SEGMENT_FIELDS = {"selector": (0, 4), "base": (8, 8), "limit": (16, 4), "flags": (20, 4)}
 
@@ -154,7 +154,7 @@ _SHAPE = CodeShape(
         pattern("00 00"),
         pattern("0f 1f"),
         pattern("66 0f 1f"),
-        # gas -mtune: nopw %cs:0(%rax,%rax) behind one to six 66s.
+        # gas -mtune: nopw %cs:0(%rax,%rax) after one to six 66s.
         *(pattern("66 " * count + "2e 0f 1f") for count in range(1, 6)),
         pattern("66 66 66 66 66 66 2e 0f"),
     ),
@@ -282,7 +282,7 @@ AMD64 = ArchFacts(
     unwind=UnwindFacts(
         dwarf_registers=(RAX, RDX, RCX, RBX, RSI, RDI, RBP, RSP, *range(8, 16), RIP),  # System V ABI, figure 3.36
         preserved=(3, 6, *range(12, 16)),  # 3.2.1: rbx, rbp, r12 to r15
-        frame_record=(16, -8, -16),  # 3.2.2: rbp points to the caller's rbp, the return address is behind it
+        frame_record=(16, -8, -16),  # 3.2.2: rbp points to the caller's rbp, the return address is after it
         signed_above=None,
     ),
     operand_registers=_PARTS,

@@ -112,7 +112,7 @@ _SHAPE = CodeShape(
     padding=(
         Pattern(0xFFFFFFFF, 0xD503201F),  # nop
         Pattern(0xFFFFFFFF, 0x00000000),  # udf #0
-        # What -mharden-sls puts behind ret and br, never executed: dsb nsh or sy, isb; or sb.
+        # What -mharden-sls puts after ret and br, never executed: dsb nsh or sy, isb; or sb.
         Pattern(0xFFFFFFFF, 0xD503379F),
         Pattern(0xFFFFFFFF, 0xD5033F9F),
         Pattern(0xFFFFFFFF, 0xD5033FDF),
@@ -226,7 +226,7 @@ ARM64 = ArchFacts(
     unwind=UnwindFacts(
         dwarf_registers=range(SP + 1),
         preserved=range(19, 30),  # AAPCS64 6.1.1
-        frame_record=(16, -8, -16),  # 6.4.6: x29 points to the caller's x29, and x30 behind it
+        frame_record=(16, -8, -16),  # 6.4.6: x29 points to the caller's x29, and x30 after it
         signed_above=48,  # Arm ARM D8.10
     ),
     operand_registers=_PARTS,
@@ -284,7 +284,7 @@ ARM64 = ArchFacts(
         # behind.
         page_size=4096,
         interrupt_bias=0,
-        # svc #0x40d. Unicorn traps it like brk, but leaves the PC behind it. If the displaced instruction was emulated
+        # svc #0x40d. Unicorn traps it like brk, but leaves the PC after it. If the displaced instruction was emulated
         # and does not jump, the PC need not be written, which saves half a microsecond.
         #
         # 11010100 000   imm16 20:5   000 01

@@ -29,7 +29,7 @@ class Field:
 class CallShape:
     """A direct call, as it appears in bytes of which nothing else is known.
 
-    Its displacement, the sum of the fields, counts from `origin` bytes behind its start.
+    Its displacement, the sum of the fields, counts from `origin` bytes after its start.
     """
 
     shape: Pattern

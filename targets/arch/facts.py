@@ -142,7 +142,7 @@ class ArchFacts:
 
     # The C ABI: how a function is called.
     link_register: int | None  # None: the return address is on the stack
-    pushed_return: int  # bytes of it that a call leaves there; arguments without a register are behind them
+    pushed_return: int  # bytes of it that a call leaves there; arguments without a register are after them
     arguments: tuple[int, ...]  # integer argument registers
     return_value: int
     c_registers: Mapping[str, int]  # what firmware or a kernel's start sets before C code runs

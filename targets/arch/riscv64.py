@@ -261,7 +261,10 @@ RISCV64 = ArchFacts(
     linux=LinuxFacts(
         boot_magic=b"RSC\x05",
         tables=_TABLES,
-        lengths=(*((Pattern(3, low), 2) for low in range(3)), (pattern(""), 4)),  # the low two bits tell (ISA, 1.5)
+        lengths=(
+            *((Pattern(3, low), 2) for low in range(3)),
+            (pattern(""), 4),
+        ),  # the low two bits give the length (ISA, 1.5)
         tracer_room=C_NOP,
         tracer_scratch=tuple(f"t{number}" for number in range(7)),
         runtime_constants=(24, 4),  # lui, lui, addiw, addiw, slli, add; one srliw
@@ -290,7 +293,7 @@ RISCV64 = ArchFacts(
         breakpoint_number=2,
         breakpoint_bias=4,  # also for instructions of two bytes
         file_breakpoint=None,
-        # csrrw rd, satp, rs1. The mode takes effect at once (4.1.11), and kernels rely on a fault right behind it.
+        # csrrw rd, satp, rs1. The mode takes effect at once (4.1.11), and kernels rely on a fault right after it.
         # Unicorn 2.1.4 drops its translations only if the ASID changes as well; QEMU always does since 6.2.
         translation_switch=(0xFFF0_707F, 0x1800_1073),
         tells_invalidations=False,

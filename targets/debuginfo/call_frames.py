@@ -162,7 +162,7 @@ class _Program:
         self.state = _State() if initial is None else _copy(initial)
 
     def run(self, start: int, end: int, address: int) -> None:
-        """Run until the next row begins behind `address`: what follows does not concern it."""
+        """Run until the next row begins after `address`: what follows does not concern it."""
         self._at = start
         while self._at < end and self._location <= address:
             self._step()

@@ -50,7 +50,7 @@ class CallParameter:
 
 @dataclass(frozen=True, slots=True)
 class CallSite:
-    """A call. `returns` is the address behind its instruction, `at` that of the instruction; one of the two may be
+    """A call. `returns` is the address after its instruction, `at` that of the instruction; one of the two may be
     unknown.
 
     `target` computes the callee's address if the call is indirect and the compiler knows it.
@@ -184,7 +184,7 @@ def _functions(entries: UnitEntries, walk: Walk) -> Iterator[CallingFunction]:
 
 
 def _function(entries: UnitEntries, entry: Entry, ranges: tuple[Range, ...]) -> CallingFunction:
-    """It is entered where its first range begins, whichever address is the lowest: GCC puts cold parts behind."""
+    """It is entered where its first range begins, whichever address is the lowest: GCC puts cold parts last."""
     start = entries.address(entry, At.ENTRY_PC)
     return CallingFunction(
         ranges[0][0] if start is None else start,

@@ -97,7 +97,7 @@ def relr_table(content: NDArray[np.uint8]) -> Relocations:
     words = np.frombuffer(content[: len(content) // RELR_SIZE * RELR_SIZE].tobytes(), "<u8").astype(np.uint64)
     rows = np.arange(len(words))
     is_address = (words & np.uint64(1)) == 0
-    # Bit n of bitmap k (from 0) behind an address: 1 + 63 * k + n - 1 words from it. Bit 0 only marks the word as a
+    # Bit n of bitmap k (from 0) after an address: 1 + 63 * k + n - 1 words from it. Bit 0 only marks the word as a
     # bitmap.
     last = np.maximum.accumulate(np.where(is_address, rows, 0)) if len(words) else rows
     start = words[last] + np.uint64(8) + ((rows - last - 1) * (63 * 8)).astype(np.uint64)

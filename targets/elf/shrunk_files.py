@@ -1,6 +1,6 @@
 """A mapped file that becomes shorter while it is read -> a one-line error, in place of a signal that ends the process.
 
-The kernel sends SIGBUS to a process that touches a mapped page behind the end of the file. Here zeros are mapped over
+The kernel sends SIGBUS to a process that touches a mapped page after the end of the file. Here zeros are mapped over
 what is gone, so that the reader returns to Python, and finds an exception there. Reading files instead of mapping them
 would cost a vmlinux of 600 MB its size in memory, and each command half a second.
 """

@@ -373,7 +373,7 @@ def is_assembler_label(symbols: Symbols) -> NDArray[np.bool_]:
 def marked_data(symbols: Symbols) -> NDArray[np.uint64]:
     """(n, 2) address and size of what mapping symbols mark as data, in address order.
 
-    The last mark has no end: its size is everything behind it.
+    The last mark has no end: its size is everything after it.
     """
     letters = mapping_letters(symbols)
     rows = np.flatnonzero(letters)

@@ -3,7 +3,7 @@
 Certain starts come first: the entry point, FDEs, the targets of direct calls. Between them, code that nothing falls
 into and no branch crosses must begin another function; it is taken if a pointer leads to it or if it begins as
 functions do. A jump target alone is not enough: it is a label of the function before it. A function ends where its code
-cannot be reached any further, so that data behind it in .text is never taken for code. What was found is then weighed
+cannot be reached any further, so that data after it in .text is never taken for code. What was found is then weighed
 (`kinst.targets.functions.weighing`).
 """
 
@@ -137,7 +137,7 @@ class _Trust:
     base: NDArray[np.bool_]  # rows that certainly count
     rest: NDArray[np.intp]  # the others
     part: Swept  # these
-    # Rows of calls, without those shortly behind bytes that do not decode: out of step, they are chance.
+    # Rows of calls, without those shortly after bytes that do not decode: out of step, they are chance.
     calling: NDArray[np.intp]
 
     @classmethod
@@ -262,7 +262,7 @@ def _add_likely(
 ) -> Starts:
     """Starts that are only likely, in two rounds: those of the first make clearer what belongs to which function."""
     kept = np.concatenate([uses.of(Use.KEPT), uses.of(Use.CALLED)])
-    # A pointer may also lead to a label inside a function (a jump table): `bounds` below tells those apart.
+    # A pointer may also lead to a label inside a function (a jump table): `bounds` below separates those.
     pointed = _marked(swept, code_pointers(image)) | _marked(swept, kept[covered(trust.strict, kept)])
     named = _marked(swept, hints)
     shaped = matches(swept.heads, image.facts.code_shape.prologues)
@@ -374,7 +374,7 @@ class _Boundaries:
         after_end = ~known | swept.is_terminator[np.maximum(before, 0)]
         after_call = known & is_one_of(flow[np.maximum(before, 0)], (Flow.CALL, Flow.INDIRECT_CALL))
         # A call that never returns may end a function; the tracer's returns, and a prologue follows.
-        # Without this every prologue behind a call of fentry would seem to begin a function.
+        # Without this every prologue after a call of fentry would seem to begin a function.
         after_call &= swept.instructions.target[np.maximum(before, 0)] != np.uint64(tracer)
         is_free = (after_end | after_call) & ~_crossed(swept, starts)
         owner = _owners(swept, np.searchsorted(swept.address, starts))
@@ -413,7 +413,7 @@ def _crossed(swept: Swept, starts: NDArray[np.uint64]) -> NDArray[np.bool_]:
     real[real] = swept.address[to[real]] == target[rows[real]]
     low, high = np.minimum(rows, to)[real], np.maximum(rows, to)[real]
     change = np.zeros(len(swept) + 2, np.int64)
-    # From behind the lower of branch and target up to the upper one no function begins.
+    # Between the lower of branch and target and the upper one no function begins.
     np.add.at(change, low + 1, 1)
     np.add.at(change, high + 1, -1)
     crossed: NDArray[np.bool_] = np.cumsum(change)[: len(swept)] > 0
@@ -438,7 +438,7 @@ def _ends(swept: Swept, address: NDArray[np.uint64], frames: NDArray[np.uint64])
 
 
 def _runs_into_junk(swept: Swept, end: NDArray[np.uint64]) -> NDArray[np.bool_]:
-    """Ends behind which control would run on into bytes that are no code: a table that happens to decode for a
+    """Ends after which control would run on into bytes that are no code: a table that happens to decode for a
     while."""
     following = np.minimum(np.searchsorted(swept.address, end), len(swept) - 1)
     last = np.maximum(following - 1, 0)
@@ -450,7 +450,7 @@ def _runs_into_junk(swept: Swept, end: NDArray[np.uint64]) -> NDArray[np.bool_]:
 def reachable_ends(swept: Swept, address: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """Where each function that starts at one of `address` ends, at the latest at the next one.
 
-    That is behind the first terminator that no branch of the function passes, or before the first bytes that are no
+    That is after the first terminator that no branch of the function passes, or before the first bytes that are no
     code. After an indirect jump, which may go anywhere in the function, only the latter counts, less padding.
     """
     if not len(address) or not len(swept):
@@ -467,11 +467,11 @@ def reachable_ends(swept: Swept, address: NDArray[np.uint64]) -> NDArray[np.uint
     reach = np.maximum.accumulate(reach)
     indirect = np.cumsum(flow == Flow.INDIRECT_JUMP)
     base = np.where(first > 0, indirect[np.maximum(first, 1) - 1], 0)
-    # Behind an indirect jump of the same function a terminator proves nothing: a case of a switch may follow it.
+    # After an indirect jump of the same function a terminator proves nothing: a case of a switch may follow it.
     jumped = indirect > base[np.maximum(owner, 0)]
     stops = swept.is_terminator & ~swept.is_junk & (reach < swept.end) & ~jumped
     breaks = swept.is_junk | ~_contiguous(swept)
-    # A function may begin right behind bytes that are no code.
+    # A function may begin right after bytes that are no code.
     breaks[first[first < len(swept)]] = False
     last = np.append(first[1:], len(swept))
     stop = _first_marked(stops, first, last)  # its end is the function's end

@@ -30,7 +30,7 @@ _FORMATS: Final = {0x0: "<Q", 0x2: "<H", 0x3: "<I", 0x4: "<Q", 0xA: "<h", 0xB: "
 
 @dataclass(frozen=True, slots=True)
 class Cie:
-    """What FDEs have in common. `body` is the offset behind the id, `end` that of the next record."""
+    """What FDEs have in common. `body` is the offset after the id, `end` that of the next record."""
 
     body: int
     end: int
@@ -45,7 +45,7 @@ class FrameTable:
     content: bytes
     address: NDArray[np.uint64]
     size: NDArray[np.uint64]
-    rest: NDArray[np.int64]  # what stands behind the two address fields
+    rest: NDArray[np.int64]  # what stands after the two address fields
     end: NDArray[np.int64]
     cie: NDArray[np.int64]  # the start of its CIE
     cies: Mapping[int, Cie]  # by their starts
@@ -135,7 +135,7 @@ def _decoded(
 
 
 def _heads(content: bytes, *, is_eh: bool) -> Iterator[tuple[int, int, int, int | None]]:
-    """The records in order: start, offset behind the id, end, and the start of the CIE (None: it is one).
+    """The records in order: start, offset after the id, end, and the start of the CIE (None: it is one).
 
     In .eh_frame the id of a CIE is 0, that of an FDE the distance back to its CIE; in .debug_frame -1 and the offset.
     """
@@ -148,7 +148,7 @@ def _heads(content: bytes, *, is_eh: bool) -> Iterator[tuple[int, int, int, int 
             field, width = position + 12, 4 if is_eh else 8
         end = field + length
         if length == 0 or end > size or length < width:
-            # A zero length ends .eh_frame of one object file; the linker may have put another one's behind it.
+            # A zero length ends .eh_frame of one object file; the linker may have put another one's after it.
             position = field if length == 0 else size
             continue
         identity = int.from_bytes(content[field : field + width], "little")

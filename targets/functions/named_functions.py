@@ -126,7 +126,7 @@ def _starts(
     """Which symbols start a function.
 
     A label inside what a sized symbol covers is a place in it. An unsized symbol covers everything up to the next sized
-    or global one, so the local labels behind it are places in it too.
+    or global one, so the local labels after it are places in it too.
     """
     sized = (is_function | is_label) & (symbols.size > 0)
     opener = is_function | sized | (is_label & (symbols.binding != STB_LOCAL))

@@ -1,6 +1,6 @@
 """Spans of an image's code -> their instructions, across whatever does not decode.
 
-A dissector stops a range at bytes that are no instruction (amd64). Here the sweep resumes behind them, so that data in
+A dissector stops a range at bytes that are no instruction (amd64). Here the sweep resumes after them, so that data in
 .text hides nothing that follows it.
 """
 
@@ -21,8 +21,8 @@ from kinst.targets.spans import Spans
 Sweep = Callable[[NDArray[np.uint8], int, NDArray[np.int64]], Instructions]
 
 _WORD: Final = 8
-_FILL_RUN: Final = 32  # so many equal filling bytes are no code: more than any instruction or alignment has
-_ROUNDS: Final = 64  # of resuming behind undecodable bytes, before the rest is cut into pieces
+_FILL_RUN: Final = 32  # equal filling bytes that are no code: more than any instruction or alignment has
+_ROUNDS: Final = 64  # of resuming after undecodable bytes, before the rest is cut into pieces
 _PIECE: Final = 1024  # their size; a piece is given up after another _ROUNDS
 _SPARSE: Final = 8  # spans of less than an eighth of the code are examined by themselves
 _HEAD: Final = 8  # bytes of an instruction that patterns examine
@@ -58,7 +58,7 @@ class Swept:
 
     @property
     def end(self) -> NDArray[np.uint64]:
-        """The link address behind each instruction."""
+        """The link address after each instruction."""
         return self.instructions.address + self.instructions.size
 
     @property
@@ -71,7 +71,7 @@ class Swept:
 def without_fill(image: Image, spans: Spans) -> Spans:
     """`spans` less long runs of filling bytes, and less spans of nothing else.
 
-    A vmlinux has 2 MB of 0xcc up to the next huge page, and padding behind each of 46,000 functions: decoding those
+    A vmlinux has 2 MB of 0xcc up to the next huge page, and padding after each of 46,000 functions: decoding those
     takes longer than the rest.
     """
     fill = np.array(image.facts.code_shape.fill, np.uint8)
@@ -160,7 +160,7 @@ def _sweep_region(image: Image, region: CodeRegion, spans: Spans, sweep: Sweep, 
 
 
 def _sweep_on(code: NDArray[np.uint8], base: int, ranges: NDArray[np.int64], sweep: Sweep) -> Instructions:
-    """Sweep, and again from behind what did not decode, until all is done; what resists is cut up and swept at once."""
+    """Sweep, and again from after what did not decode, until all is done; what resists is cut up and swept at once."""
     parts = []
     for _ in range(2):
         for _ in range(_ROUNDS):
@@ -184,7 +184,7 @@ def _unfinished(found: Instructions, base: int, ranges: NDArray[np.int64]) -> ND
         return ranges[:0]
     reached = (found.address[last] + found.size[last] - np.uint64(base)).astype(np.int64)
     went_on = (last >= 0) & (found.function[last] == np.arange(len(ranges)))
-    # A dissector stops a range at its first undecodable byte: the last row of such a range tells how far it came.
+    # A dissector stops a range at its first undecodable byte: the last row of such a range shows how far it came.
     more = went_on & (reached < ranges[:, 1]) & (found.reason[last] == Reason.UNDECODABLE)
     return np.stack([reached[more], ranges[more, 1]], axis=1)
 

@@ -134,7 +134,7 @@ def _contradicted(
 
 
 def _is_read(swept: Swept, bodies: Candidates, read: NDArray[np.uint64]) -> NDArray[np.bool_]:
-    """Which bodies code reads as data before control first leaves them: a table behind that may be their own."""
+    """Which bodies code reads as data before control first leaves them: a table after that may be their own."""
     if not len(swept):
         return np.zeros(len(bodies.address), np.bool_)
     stops = np.append(np.flatnonzero(swept.is_terminator), len(swept) - 1)

@@ -130,7 +130,7 @@ def _nop_lengths(image: Image, sites: NDArray[np.uint64]) -> NDArray[np.uint64]:
     -fpatchable-function-entry=N leaves 8 bytes of them, on some versions 16.
 
     With N,M (arm64 since 6.2) the listed address is M nops before the entry: a literal is there, and the site itself is
-    behind it.
+    after it.
     """
     nop = image.facts.linux.tracer_room
     if isinstance(nop, int):

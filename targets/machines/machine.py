@@ -43,7 +43,7 @@ class QemuFacts:
     words: tuple[str, ...]
     counter: CounterSource
     runs_from_zero: bool = False  # firmware that is linked to address 0: there is flash, or it runs wherever it is put
-    firmware_size: int = 0  # bytes from `ram_base` on that are the firmware's; kernels begin behind them
+    firmware_size: int = 0  # bytes from `ram_base` on that are the firmware's; kernels begin after them
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class MachineFacts:
     timebase: int  # Hz of the counter that the guest reads as time (mtime, CNTVCT, TSC)
     maximum_cpus: int
     qemu: QemuFacts
-    trampoline_base: int | None  # where trampolines go that cannot follow the image; None: only behind the image
+    trampoline_base: int | None  # where trampolines go that cannot follow the image; None: only after the image
     loads_multiboot: bool = False  # whether images are started as Multiboot says, if they have its header
     # (address, size) of flash and the like, into which images may be linked.
     other_memory: tuple[tuple[int, int], ...] = ()

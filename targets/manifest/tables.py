@@ -60,7 +60,7 @@ def _signed(width: int) -> np.dtype[Any]:
 
 
 def _order(dtype: np.dtype[Any]) -> list[str]:
-    """The columns, with that of code behind its sizes."""
+    """The columns, with that of code after its sizes."""
     return sorted(dtype.names or (), key=lambda name: dtype[name].kind == "V")
 
 
@@ -124,7 +124,7 @@ def _decoded(content: NDArray[np.uint8], dtype: np.dtype[Any], count: int) -> ND
 def _column(
     content: NDArray[np.uint8], dtype: np.dtype[Any], count: int
 ) -> tuple[NDArray[np.unsignedinteger], NDArray[np.uint8]]:
-    """A column of numbers, and what is behind it."""
+    """A column of numbers, and what is after it."""
     width = int(content[0])
     if width not in _WIDTHS or width > dtype.itemsize:
         raise ValueError("a column of a width that cannot be")
@@ -140,7 +140,7 @@ def _column(
 
 
 def _instructions(code: NDArray[np.uint8], sizes: NDArray[np.uint8], dtype: np.dtype[np.void]) -> NDArray[np.void]:
-    """Instructions of these sizes, one behind the other -> each with zeros behind it."""
+    """Instructions of these sizes, one after the other -> each with zeros after it."""
     padded = np.concatenate([code, np.zeros(KEPT, np.uint8)])
     from_each_byte: NDArray[np.void] = np.ndarray(len(code) + 1, dtype, padded, strides=(1,))
     found: NDArray[np.void] = from_each_byte[np.cumsum(sizes, dtype=np.int64) - sizes]
@@ -150,7 +150,7 @@ def _instructions(code: NDArray[np.uint8], sizes: NDArray[np.uint8], dtype: np.d
 
 
 def _split(content: NDArray[np.uint8], size: int) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-    """The first bytes of a table's content, and those behind them."""
+    """The first bytes of a table's content, and those after them."""
     if size > len(content):
         raise ValueError("a table is shorter than it says")
     return content[:size], content[size:]

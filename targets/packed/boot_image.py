@@ -19,9 +19,9 @@ from kinst.targets.packed.raw_kernel import elf_of_image, facts_of
 
 _LARGEST: Final = 1 << 30  # bytes of a kernel; a vmlinux with debug information has 600 MB
 _MOST_LAYERS: Final = 3
-_MAGICS: Final = 16  # bytes at the start of a file that tell its compression
+_MAGICS: Final = 16  # bytes at the start of a file that show its compression
 _ELF: Final = b"\x7fELF"
-_OLDEST_PROTOCOL: Final = 0x208  # of bzImages that tell where their payload is
+_OLDEST_PROTOCOL: Final = 0x208  # of bzImages that say where their payload is
 _SECTOR: Final = 512
 
 

@@ -1,6 +1,6 @@
 """An instruction of amd64 -> code with the same effect at any address.
 
-There are no registers or flags to work with, except dead ones. A call must leave the address behind the original
+There are no registers or flags to work with, except dead ones. A call must leave the address after the original
 instruction on the stack, which is what the guest's unwinder and debuggers look up: it becomes a push and a jump. This
 uses a word or two below the stack pointer, which belong to the callee anyway.
 

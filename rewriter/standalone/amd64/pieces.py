@@ -33,7 +33,7 @@ FIELD: Final = 4  # bytes of a displacement
 
 
 def _distance(size: int) -> Fill:
-    """The distance to an address from the end of the instruction, which is `operand` bytes behind the fixup."""
+    """The distance to an address from the end of the instruction, which is `operand` bytes after the fixup."""
 
     def fill(at: Addresses, value: Addresses, operand: Numbers) -> Filled:
         away, bits = distances(at, value) - size - operand, 8 * size
@@ -53,7 +53,7 @@ _NUMBER: Final = Encoding(FIELD, _number)
 
 
 def address(value: str, behind: int = 0) -> Fixup:
-    """A RIP-relative displacement, with so many bytes of its instruction behind it."""
+    """A RIP-relative displacement, followed by `behind` bytes of its instruction."""
     return Fixup(_ADDRESS, value, behind, Reason.OUT_OF_REACH.text)
 
 

@@ -47,8 +47,8 @@ def groups(found: Instructions, sites: Numbers, decisions: Decisions, facts: Jum
         facts: how long jumps are.
     """
     method, last, places = decisions.method, decisions.last, np.arange(len(sites))
-    # A group begins at each site with a way of its own and takes the INSIDE sites behind it, as long as each is covered
-    # by the jump or directly behind the site before it.
+    # A group begins at each site with a way of its own and takes the INSIDE sites after it, as long as each is covered
+    # by the jump or directly after the site before it.
     is_head = method != JumpMethod.INSIDE
     head = np.maximum.accumulate(np.where(is_head, places, -1))
     before = np.concatenate([np.full(1, -1), sites[:-1]])[: len(sites)]

@@ -59,7 +59,7 @@ def lay(templates: Templates, pieces: Pieces, groups: int, place: Place) -> Laid
     part = ranges(columns.first[pieces.template], columns.count[pieces.template])
     row, group = pieces.row[owner], pieces.group[owner]
     while True:
-        # Every fixup is tried again: a replacement moves all that is behind it.
+        # Every fixup is tried again: a replacement moves all that is after it.
         laying = _Laying.of(columns, pieces, part, row, group, groups, place)
         filled = list(laying.filled([*templates.encodings], [*templates.values]))
         fails = np.zeros(len(part), np.bool_)

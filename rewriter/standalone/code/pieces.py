@@ -14,7 +14,7 @@ _DIRECT = (Flow.JUMP, Flow.BRANCH, Flow.CALL)
 
 
 def pieces(templates: Templates, rows: Rows, tasks: Tasks, sites: Numbers) -> tuple[Pieces, Numbers]:
-    """For each row its task and the displaced instruction; behind the last row of a group the jump back.
+    """For each row its task and the displaced instruction; after the last row of a group the jump back.
 
     Args:
         templates: of the machine.

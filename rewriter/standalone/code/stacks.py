@@ -4,7 +4,7 @@ That is so before start-up code has set one, on entry from user programs or from
 load of the stack pointer and the first use of the new stack. A register saved there would overwrite whatever the
 pointer happens to lead to. So it is assumed, as far as control flows and into calls, until an instruction itself pushes
 or allocates: from the image's entry point; from the start of functions from which control comes to a load of the stack
-pointer, or that never return; and behind such a load. It is also assumed wherever the value of the stack pointer is
+pointer, or that never return; and after such a load. It is also assumed wherever the value of the stack pointer is
 dead, since it is loaded before anything is pushed.
 """
 

@@ -202,7 +202,7 @@ class CodeGenerator:
     moved: Callable[[Shape], Parts]  # an instruction, with the effect that it has at its own address
     leave: Callable[[int], Parts]  # a jump to `BEHIND`, through one of the dead registers if need be
     jump: Callable[[int, int], Parts]  # size, dead: the shortest jump to `GOAL` that reaches, in at most `size` bytes
-    filler: Callable[[int], bytes]  # so many bytes of breakpoints: what a jump leaves of the instructions it covers
+    filler: Callable[[int], bytes]  # size: breakpoints for what a jump leaves of the instructions it covers
     stack_roles: StackRoles
 
 

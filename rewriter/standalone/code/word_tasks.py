@@ -54,7 +54,7 @@ class Dialect:
     number: str
     clock: str
     stack: str  # the stack pointer plus ``{offset}``
-    load_saved: str  # from ``{offset}`` behind the stack pointer
+    load_saved: str  # from ``{offset}`` after the stack pointer
     store: str
     save: Callable[[Scratch], tuple[list[str], list[str]]]  # lines that push the saved registers, and that pop them
 

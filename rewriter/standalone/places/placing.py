@@ -2,7 +2,7 @@
 
 They must be where the guest has memory, leaves it alone, and maps it as it maps its code; and jumps must reach. Kernels
 and firmware prove this only of space inside themselves (`spare`, `gaps`); of anything else the user has to know it.
-What an operating system maps for a program or a library is for that alone: so trampolines go behind it, within reach of
+What an operating system maps for a program or a library is for that alone: so trampolines go after it, within reach of
 jumps, and `_NEAREST` to `_FARTHEST` bytes away. The same is done where `Request.is_watched`: there stores by others are
 detected.
 """
@@ -84,7 +84,7 @@ def placed(
 def _behind(
     image: Image, inside: SpareSpace, request: Request, code: int, code_size: int, size: int, base: int | None
 ) -> Places:
-    """In a segment of their own: at the user's address, or behind the other segments."""
+    """In a segment of their own: at the user's address, or after the other segments."""
     behind = size + -size % CHUNK if request.data_base is None else 0
     start = _start(image, code, code_size) if base is None else base
     segment = _free(image, code, code_size + behind, start, _CODE)
@@ -99,7 +99,7 @@ def _within_gap(image: Image, inside: SpareSpace, request: Request, code: int, c
     is_loaded = header is None or header.load is None  # else the Multiboot header says it
     first, end = next(iter(gaps(image, code)), (0, 0)) if is_loaded else (0, 0)
     has_space, is_enough = first + behind < end, first + behind + code_size <= end
-    # In our own machine a place behind the image is as good: what else stores there is detected.
+    # In our own machine a place after the image is as good: what else stores there is detected.
     if request.is_watched and not (has_space and is_enough):
         return _behind(image, inside, request, code, code_size, size, None)
     if not has_space:

@@ -1,6 +1,6 @@
 """An image -> what of it is mapped only for alignment: gaps that nobody uses.
 
-A kernel maps itself and nothing behind it, so what is added must be inside. Linux for amd64 has such gaps: its entry
+A kernel maps itself and nothing after it, so what is added must be inside. Linux for amd64 has such gaps: its entry
 code begins at a multiple of 2 MiB and is followed by another, and so does a part of .bss. Linux for arm64 has less: its
 code and its memory are padded to a multiple of 64 KiB. Linux for riscv64 pads its code to a multiple of 2 MiB, and its
 memory to a page.
@@ -20,13 +20,13 @@ from kinst.targets.module_code import code_of
 
 LEAST: Final = 1 << 16  # bytes: shorter gaps are not taken for alignment of a kernel's parts
 _ALIGNMENT: Final = 64  # of data: a cache line
-_CLOSING: Final = ("_end", "_stop", "_stack")  # how labels behind something end
-# Up to where Linux maps code for good: on arm64; on riscv64, where the first label is right behind the code.
+_CLOSING: Final = ("_end", "_stop", "_stack")  # how labels after something end
+# Up to where Linux maps code for good: on arm64; on riscv64, where the first label is right after the code.
 _CODE_ENDS: Final = ("_etext", "__init_text_begin")
 _PAGE: Final = 1 << 12
 _MARGIN: Final = 512  # bytes at both ends: the long jump of a relayed site may be there
 
-Gap = tuple[int, int]  # its first address, and the first one behind it
+Gap = tuple[int, int]  # its first address, and the first one after it
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class SpareSpace:
     data: tuple[Gap, ...]
 
     def data_place(self, size: int) -> int | None:
-        """Where so many bytes of data fit; None if nowhere."""
+        """Where `size` bytes of data fit; None if nowhere."""
         places = ((start + -start % _ALIGNMENT, end) for start, end in self.data)
         return next((start for start, end in places if start + size <= end), None)
 
@@ -49,14 +49,14 @@ class SpareSpace:
 
 
 def code_gaps(image: Image, functions: Functions) -> tuple[Gap, ...]:
-    """The gaps in the file, between functions and behind the last of them, in address order."""
+    """The gaps in the file, between functions and after the last of them, in address order."""
     behind = _behind_code(image)
     is_zero = behind is not None and _is_loaded(image, behind) and not any(image.read(behind[0], behind[1] - behind[0]))
     return tuple(sorted({*_filled(image, functions), *([behind] if behind and is_zero else ())}))
 
 
 def unfiled_gap(image: Image) -> Gap | None:
-    """The gap behind the last function, if it is mapped but not in the file."""
+    """The gap after the last function, if it is mapped but not in the file."""
     behind = _behind_code(image)
     return behind if behind and not _is_loaded(image, behind) else None
 
@@ -116,7 +116,7 @@ def data_gaps(image: Image) -> tuple[Gap, ...]:
 
 def _behind_data(image: Image) -> Iterator[Gap]:
     """From the last label of a kernel to ``_end``, up to which it maps and keeps memory. The label must end a range, or
-    a stack, which grows away from it: behind one that begins a range, the gap would be that range."""
+    a stack, which grows away from it: after one that begins a range, the gap would be that range."""
     symbols, end = image.symbols, image.symbols.address_of("_end")
     if end is None or end % _PAGE or not len(image.segments):
         return
@@ -128,7 +128,7 @@ def _behind_data(image: Image) -> Iterator[Gap]:
 
 
 def _paddings(image: Image) -> Iterator[Gap]:
-    """Between an object of .bss and a multiple of `LEAST`. Not behind a label: a name without a size begins a range of
+    """Between an object of .bss and a multiple of `LEAST`. Not after a label: a name without a size begins a range of
     somebody's."""
     symbols = image.symbols
     if not len(symbols.address):

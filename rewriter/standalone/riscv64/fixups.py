@@ -45,7 +45,7 @@ _TOO_FAR: Final = "it is more than 2 GiB from what it refers to"
 
 @cache
 def over_jump(layout: Immediate, size: int) -> Encoding:
-    """The operand, a branch, over the jump behind it."""
+    """The operand, a branch, over the jump after it."""
 
     def fill(at: Addresses, value: Addresses, operand: Numbers) -> Filled:
         code, fits = _J.fill(at + np.uint64(size), value, np.full(len(at), JAL))

@@ -35,7 +35,7 @@ class Declaration:
     attributes: tuple[tuple[int, int, int], ...] = ()
     name_places: tuple[int, ...] = ()  # where in an entry the names of a subprogram are, if that is fixed
     has_names: bool = False
-    has_floating_names: bool = False  # some are behind something of variable length
+    has_floating_names: bool = False  # some are after something of variable length
     is_reference: bool = False  # a subprogram or inlined copy that refers to another entry
     is_abstract: bool = False  # a subprogram with DW_AT_inline
     has_frame: bool = False  # a subprogram with DW_AT_frame_base
@@ -53,14 +53,14 @@ class Declaration:
 
 _FAR_BYTES: Final = re.compile(rb"[\x31\x47][\x10\x16]")  # an origin and its form, or what looks like it
 
-# Bytes of the fixed part, code included; where DW_AT_sibling is (0: not usable); the steps behind the fixed part.
+# Bytes of the fixed part, code included; where DW_AT_sibling is (0: not usable); the steps after the fixed part.
 Plan = tuple[int, int, tuple[int, ...], Declaration]
 Plans = dict[int | bytes, Plan]  # by code: its number if that is one byte, else its bytes
 NULL_PLAN: Final[Plan] = (1, 0, (), Declaration(0))
 
 _LEB = rb"[\x80-\xff]*+[\x00-\x7f]"
 _NOT_ZERO = rb"(?:[\x80-\xff]++[\x00-\x7f]|[\x01-\x7f])"
-# code | tag, children, (attribute, form)*, 0, 0; DW_FORM_implicit_const has its value behind it.
+# code | tag, children, (attribute, form)*, 0, 0; DW_FORM_implicit_const has its value after it.
 _DECLARATION: Final = re.compile(
     rb"(%b)(%b[\x00\x01](?:%b(?:\x21%b|%b))*+\x00\x00)" % (_NOT_ZERO, _LEB, _NOT_ZERO, _LEB, _LEB)
 )

@@ -106,7 +106,7 @@ class NamedEntry:
             return None
 
     def _defined(self, entries: UnitEntries, raw: Entry) -> tuple[UnitEntries, Entry]:
-        """The entry behind one that only names a type with a unit of its own."""
+        """The type itself, if the entry only names one that has a unit of its own."""
         form, value = raw.values.get(ATTRIBUTES["signature"], (0, b""))
         return self._signed.find(value) if form == Form.REF_SIG8 and isinstance(value, int) else (entries, raw)
 

@@ -67,7 +67,7 @@ def holders(entries: UnitEntries, places: list[int]) -> Iterator[tuple[int, Plan
             plan = plans[code]
             size, sibling, steps, _ = plan
             if sibling:
-                # A sibling behind the place: the place is in this entry or below it.
+                # A sibling after the place: the place is in this entry or below it.
                 next_one = _REFERENCE(data, at + sibling)[0]
                 if at < next_one <= place:
                     at = next_one

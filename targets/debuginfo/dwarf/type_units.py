@@ -1,6 +1,6 @@
 """Types in units of their own (-fdebug-types-section): the 64-bit signature by which others refer to one -> its entry.
 
-DWARF 5 has such units in .debug_info; DWARF 4 in .debug_types, with the signature behind an old header (7.5.1.2 there).
+DWARF 5 has such units in .debug_info; DWARF 4 in .debug_types, with the signature after an old header (7.5.1.2 there).
 """
 
 from dataclasses import replace

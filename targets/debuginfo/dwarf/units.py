@@ -52,7 +52,7 @@ class Unit:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A debugging information entry. `offset` and `end` (behind its values) are into .debug_info; of each attribute the
+    """A debugging information entry. `offset` and `end` (after its values) are into .debug_info; of each attribute the
     form and the content: an offset into .debug_info if it is a reference."""
 
     offset: int
@@ -77,7 +77,7 @@ class Units:
     def __init__(self, sections: DebugSections, read: Callable[[Unit], Unit] | None = None) -> None:
         """Read the headers: a few microseconds a unit. `read` reads on where headers are longer.
 
-        A unit whose header makes no sense is left out, with all behind it if its length makes none either; `damage`
+        A unit whose header makes no sense is left out, with all after it if its length makes none either; `damage`
         then says what is wrong with the first.
         """
         self.sections = sections
@@ -142,7 +142,7 @@ class Units:
 
     @cached_property
     def table_ends(self) -> dict[int, int]:
-        """Where the table of abbreviations behind each one begins."""
+        """Where the table of abbreviations after each one begins."""
         starts = sorted({unit.abbreviations for unit in self.all})
         return dict(zip(starts, [*starts[1:], len(self.sections.get("abbrev"))], strict=True))
 
@@ -166,7 +166,7 @@ class Units:
 
 
 def _following(info: memoryview, at: int) -> int:
-    """Where the unit behind one with a damaged header begins, if its length makes sense; else the end of the
+    """Where the unit after one with a damaged header begins, if its length makes sense; else the end of the
     section."""
     try:
         start, length, _ = length_at(info, at)
@@ -387,12 +387,12 @@ class UnitEntries:
 
     @cached_property
     def range_lists(self) -> int:
-        """DW_AT_rnglists_base; else behind the header of the first table."""
+        """DW_AT_rnglists_base; else after the header of the first table."""
         return self._base(At.RNGLISTS_BASE) or (12 if self.unit.sizes.offset == 4 else 20)
 
     @cached_property
     def location_lists(self) -> int:
-        """DW_AT_loclists_base; else behind the header of the first table."""
+        """DW_AT_loclists_base; else after the header of the first table."""
         return self._base(At.LOCLISTS_BASE) or (12 if self.unit.sizes.offset == 4 else 20)
 
     def list_offset(self, section: str, base: int, index: int) -> int:
