@@ -139,6 +139,7 @@ def parse_probe_names(text: str, *, providers: Collection[str] = PROVIDERS) -> t
     """Several names with commas between them, as before a clause of a D program. A comma in [] is part of a pattern."""
     parts, depth, current = [], 0, ""
     for letter in text:
+        # Sets do not nest, so one level is enough.
         depth = {"[": 1, "]": 0}.get(letter, depth)
         if letter == "," and not depth:
             parts.append(current)
@@ -168,6 +169,7 @@ def _check_pattern(text: str, field: str, value: str) -> None:
 def _check_provider(text: str, provider: str, providers: Collection[str]) -> None:
     if not provider or provider in providers:
         return
+    # A pattern that matches no provider is most likely misspelled, as a plain name is.
     if is_glob(provider) and any(matcher(provider)(one) for one in providers):
         return
     near = difflib.get_close_matches(provider, providers, 1)
@@ -228,6 +230,7 @@ def _regex(glob: str) -> re.Pattern[str]:
     first, *rest = segments
     if not rest:
         return re.compile(first, re.DOTALL)
+    # Atomic groups never backtrack, which an ordinary `.*` for each star would do exponentially.
     middle = "".join(f"(?>.*?{segment})" for segment in rest[:-1] if segment)
     return re.compile(f"{first}{middle}.*{rest[-1]}", re.DOTALL)
 
@@ -255,6 +258,7 @@ def _set(glob: str, position: int) -> tuple[str, int]:
     while position < len(glob) and (first or glob[position] != "]"):
         first = False
         low, position = _member(glob, position)
+        # A dash at the end of a set stands for itself.
         if glob[position : position + 1] == "-" and glob[position + 1 : position + 2] not in ("", "]"):
             high, position = _member(glob, position + 1)
             if low <= high:

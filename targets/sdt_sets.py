@@ -64,6 +64,7 @@ def _pointers(image: Image, name: str) -> Iterator[int]:
     section = image.section(name)
     if section is not None:
         data = image.data[section.offset : section.offset + section.size]
+        # Without duplicates: merged linker sets may name one twice.
         yield from dict.fromkeys(data[: len(data) & ~7].view("<u8").tolist())
 
 
@@ -78,6 +79,7 @@ def _word(image: Image, address: int) -> int:
 def _record(
     image: Image, address: int, types: dict[int, dict[int, str]], branches: dict[int, list[tuple[int, int]]]
 ) -> SdtRecord | None:
+    # The first field is the size of the structure, so another layout is recognised, and not misread.
     module_offset = _MODULE_OFFSET.get(_word(image, address) & 0xFFFF_FFFF)
     provider = text_at(image, _word(image, _word(image, address + _PROVIDER)))
     if module_offset is None or provider is None:

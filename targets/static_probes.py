@@ -130,6 +130,7 @@ def _read(descriptor: bytes, base: int | None) -> StaticNote | None:
     if len(texts) < 3:
         return None
     address, base_then, semaphore = _ADDRESSES.unpack_from(descriptor)
+    # prelink moves sections without adjusting notes; .stapsdt.base moves along and shows by how much.
     moved = 0 if base is None else base - base_then
     provider, name, operands = (text.decode("ascii", "replace") for text in texts[:3])
     if not is_name(provider) or not is_name(name) or not operands.isprintable():

@@ -80,6 +80,7 @@ def _patch(
 ) -> Patch:
     program, place = code.program, _found(code.program, request)
     new = request.code or encode(program, request, place.address)
+    # Whole instructions are replaced: what is left of one that is cut would run as other instructions.
     end = code.end_of(place.address, len(new))
     size = end - place.address
     if size > place.remaining and not force:
@@ -132,6 +133,7 @@ def _check_free(code: Code, place: _Place, end: int, sites: NDArray[np.void], pa
         if place.address < patch.end and patch.address < end:
             raise PatchError(f"{place_name(place.program, patch.address)} is patched already: {patch.text}")
     starts = sites["address"]
+    # A site's original bytes are in the manifest already, and would not be those of the patch.
     probed = starts[(starts < np.uint64(end)) & (starts + sites["size"] > np.uint64(place.address))]
     if len(probed):
         name = place_name(place.program, int(probed[0]))
@@ -160,6 +162,7 @@ def _check_whole(place: _Place, code: bytes) -> None:
 def _nops(program: Program, size: int) -> bytes:
     """`size` bytes that do nothing, in as few instructions as possible."""
     nops, parts = program.image.facts.sized_nops, b""
+    # The largest first: one long nop decodes faster than many short ones, and disassembles as one line.
     for one in sorted(nops, reverse=True):
         parts += nops[one] * ((size - len(parts)) // one)
     return parts

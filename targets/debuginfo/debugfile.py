@@ -46,6 +46,7 @@ def find_debug(
         return _usable(own)
     looked: list[Path] = []
     for path, is_linked in _places(image, folders):
+        # An image may be named as its own debug file (a link, or .gnu_debuglink with its own name).
         if path not in looked and path.is_file() and not path.samefile(image.path):
             return _usable(_checked(image, path, is_linked=is_linked))
         looked.append(path)
@@ -93,6 +94,7 @@ def _placed_as(image: ElfLike, file: ElfFile) -> ElfFile:
     symbols = file.symbols
     rows = np.flatnonzero(symbols.section < len(moved))
     address = symbols.address.copy()
+    # Modulo 2**64: a section may move down.
     address[rows] += by[symbols.section[rows]].astype(np.uint64)
     return replace(file, sections=moved, symbols=replace(symbols, address=address))
 
@@ -111,6 +113,7 @@ def _check_same_build(image: ElfLike, file: ElfFile, *, is_linked: bool) -> None
     if is_known and not is_linked:
         return
     link = _debug_link(image)
+    # The CRC is that of the file that the link names, not of any other that the user gave.
     if link is None or link[0] != file.path.name:
         check_same_code(image, file)
     elif (crc := _crc(file.data)) != link[1]:
@@ -135,6 +138,7 @@ def _debug_link(elf: ElfLike) -> tuple[str, int] | None:
     name = data.split(b"\0")[0]
     at = -(-(len(name) + 1) // 4) * 4
     text = name.decode(errors="surrogateescape")
+    # The name comes from the image: with a slash it could lead anywhere in the file system.
     if not text or "/" in text or at + 4 > len(data):
         return None
     return text, int.from_bytes(data[at : at + 4], "little")

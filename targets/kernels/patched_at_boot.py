@@ -62,6 +62,8 @@ def _ranges_of(image: Image, table: BootTable) -> Ranges:
     place = table_place(image, table.section, table.symbols)
     if place is None:
         return _NONE
+    # The first layout that fits: versions differ in the size of a record, and a wrong one puts most addresses outside
+    # of code.
     for layout in table.layouts:
         ranges = _read(image, place, layout, Reason[table.reason])
         if ranges is not None:
@@ -79,6 +81,8 @@ def _read(image: Image, place: tuple[int, int], layout: RecordLayout, reason: Re
     is_code = image.is_code(sites)
     if not len(sites) or np.mean(is_code) < _FITTING:
         return None
+    # Sites that begin with this byte may be probed: the kernel writes only over a lock prefix, and so leaves a
+    # breakpoint alone.
     if layout.probed_with is not None:
         is_code &= _heads(image, sites, 1)[:, 0] != layout.probed_with
     found = [_with_reason(np.stack([sites, sizes], axis=1)[is_code], reason)]

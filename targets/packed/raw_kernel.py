@@ -116,6 +116,7 @@ def elf_of_image(data: NDArray[np.uint8]) -> NDArray[np.uint8] | None:
     facts = facts_of(head)
     if facts is None:
         return None
+    # image_size at 16, text_offset at 8 (Documentation/arch/arm64/booting.rst); with .bss it is larger than the file.
     memory_size = max(_number(head, 16), len(data))
     if memory_size > _MOST_MEMORY:
         raise ImageError(f"damaged: its header says that it takes {memory_size:#x} bytes of memory")
@@ -155,6 +156,7 @@ def _sections(names: KernelSymbols, base: int, data: bytes, memory_size: int) ->
             kind = SHT_NOTE if name == "notes" else SHT_PROGBITS
             if _is_plausible(name, data[start - base : end - base]):
                 found.append(_Section(_DOTTED.get(name, name), kind, SHF_ALLOC, start, end - start))
+    # Without data symbols the tables of what the kernel patches at boot cannot be found: a probe there would break it.
     if b"__start___jump_table" not in places:
         raise ImageError(
             "an Image that names no data (CONFIG_KALLSYMS_ALL), so that it is not known what code it writes itself: "
@@ -171,6 +173,7 @@ def _is_plausible(name: str, content: bytes) -> bool:
 def _without_gaps(found: Sequence[_Section], base: int, size: int, memory_size: int) -> Iterator[_Section]:
     at, end = base, base + size
     for one in sorted(found, key=lambda section: section.address):
+        # Symbols of other versions may enclose something else: what overlaps or runs past the end is left out.
         if one.size <= 0 or one.address < at or one.address + one.size > end:
             continue
         if one.address > at:
@@ -196,6 +199,7 @@ def _file(
     headers = _headers(sections, contents, at, int((symbols.binding == STB_LOCAL).sum()) + 1, texts)
     body = b"".join(contents)
     body += bytes(-len(body) & 7)
+    # A kernel with relocations of its own moves itself: its words are not final.
     kind = FileKind.DYN if any(one.kind == SHT_RELA for one in sections) else FileKind.EXEC
     segments = _segments(base, len(data), memory_size, sections)
     head = ELF_HEADER.pack(
