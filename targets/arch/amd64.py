@@ -324,7 +324,7 @@ AMD64 = ArchFacts(
             (Pattern(0xF0FF, 0x800F), 6),  # jcc
             (pattern(""), 5),  # call, jmp, nopl
         ),
-        tracer_room=5,  # a call, or one nop
+        tracer_call=5,  # a call, or one nop
         tracer_scratch=("r10", "r11"),
         runtime_constants=(8, 1),  # the immediate of movabs and of shr
         # From 6.2 to 6.14 it is the first member of pcpu_hot (arch/x86/include/asm/current.h).

@@ -83,7 +83,7 @@ class LinuxFacts:
     tables: tuple[BootTable, ...]
     # Bytes of an instruction that a table lists without its length: those of the first pattern that matches.
     lengths: tuple[tuple[Pattern, int], ...]
-    tracer_room: int | bytes  # where functions begin: bytes of one call or nop, or the nop that fills it
+    tracer_call: int | bytes  # where functions begin: bytes of one call or nop, or the nop that fills it
     # Registers that the tracer, called there, does not preserve (arch/*/kernel: ftrace_caller), besides flags: they
     # hold nothing when a function begins.
     tracer_scratch: tuple[str, ...]

@@ -265,7 +265,7 @@ RISCV64 = ArchFacts(
             *((Pattern(3, low), 2) for low in range(3)),
             (pattern(""), 4),
         ),  # the low two bits give the length (ISA, 1.5)
-        tracer_room=C_NOP,
+        tracer_call=C_NOP,
         tracer_scratch=tuple(f"t{number}" for number in range(7)),
         runtime_constants=(24, 4),  # lui, lui, addiw, addiw, slli, add; one srliw
         current=CurrentTask(("x4", "sscratch"), (), ()),  # tp

@@ -136,7 +136,7 @@ def _nop_lengths(image: Image, sites: NDArray[np.uint64]) -> NDArray[np.uint64]:
     With N,M (arm64 since 6.2) the listed address is M nops before the entry: a literal is there, and the site itself is
     after it.
     """
-    nop = image.facts.linux.tracer_room
+    nop = image.facts.linux.tracer_call
     if isinstance(nop, int):
         return np.full(len(sites), nop, np.uint64)
     heads = _heads(image, sites, _LONGEST_LEAD).reshape(len(sites), -1, len(nop))

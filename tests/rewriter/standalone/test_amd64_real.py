@@ -22,7 +22,7 @@ from tests.gated import long_after_first
 from tests.images import at_hand, real_image
 from tests.rewriter.standalone.amd64_runs import APART, GENERATOR, Moved, moved_by
 from tests.rewriter.standalone.single import Count, Record, covered_in
-from tests.rewriter.tracer_room import is_behind_room
+from tests.rewriter.tracer_call import is_after_tracer_call
 
 IMAGES = at_hand("u-boot-amd64", "gnumach", "xen-amd64", "linux-amd64")
 DRAWN = 150
@@ -44,7 +44,7 @@ def dead_behind(material: Material, first: int) -> Callable[[int], int]:
     """What is dead at an address to which the group that begins at a row leads: nothing, where that is not known.
     Behind the room for the kernel's tracer more is, which no code shows."""
     found, traced = material.found, 0
-    if is_behind_room(found, first):
+    if is_after_tracer_call(found, first):
         traced = sum(1 << GENERAL.index(name) for name in AMD64.linux.tracer_scratch)
 
     def dead(address: int) -> int:

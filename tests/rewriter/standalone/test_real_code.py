@@ -24,7 +24,7 @@ from tests.gated import long_where
 from tests.images import at_hand, real_image
 from tests.rewriter.standalone.displaced import Machine, Place, check_counts, counters, drawn_state
 from tests.rewriter.standalone.single import covered_in
-from tests.rewriter.tracer_room import is_behind_room
+from tests.rewriter.tracer_call import is_after_tracer_call
 from tests.runtime.trap.arch.risc_unicorn import ARM64_MODEL, RISCV64_MODEL, Model
 
 IMAGES = at_hand("opensbi-1.6", "u-boot-riscv64", "u-boot-arm64", "xen-arm64", "linux-arm64", "linux-riscv64")
@@ -60,7 +60,7 @@ def test_what_is_displaced_does_what_it_did(image: str) -> None:
         site = int(found.address[first])
         place = Place(site, site + AWAY, (site + 2 * AWAY) & -PAGE, 0)
         group = covered_in(material, every.take(slice(one, one + 1)), counters(place))
-        traced = scratch if is_behind_room(found, first) else 0
+        traced = scratch if is_after_tracer_call(found, first) else 0
         dead = partial(dead_at, found, material.dead, traced)
         try:
             is_same = check_counts(machine, group, place, drawn_state(machine, choose), dead)
