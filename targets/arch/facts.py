@@ -88,8 +88,8 @@ class ArchFacts:
     To add a machine:
 
     1. Fill this record in `targets/arch/<name>.py`, with the machine's `Kind`, and list it in the registry there.
-    2. Write what needs code, in a file <name>.py of each room; the room's `registry.py` finds it by name, except that
-       the one of runtime/trap/arch lists what there is.
+    2. Write what needs code, in a file <name>.py of each package below. The package's `registry.py` finds it by name,
+       except that the one of runtime/trap/arch lists its machines.
 
        rewriter/arch               DISSECTOR: instructions -> kinds and verdicts; trampolines (`Dissector`)
        rewriter/addresses          USES: what code does with the addresses that it makes (`UsesOf`)
@@ -124,10 +124,10 @@ class ArchFacts:
     # Kinds that are emulated, though a trampoline can do the same. One that ends with a breakpoint holds them
     # unchanged, unless they are calls; one that jumps back is made by `moved_trampoline`.
     movable: frozenset[IntEnum]
-    onward: frozenset[IntEnum]  # kinds that only go on, or if they are no calls to where they say themselves
+    control_only: frozenset[IntEnum]  # kinds that affect control flow only: nops, and direct jumps that are no calls
     # Kinds that are emulated since they refer to where they are, though other words in a slot can do the same:
     # <name>_out_of_line.py in runtime/trap/arch makes these (`out_of_line_trampoline`).
-    aside: frozenset[IntEnum]
+    out_of_line: frozenset[IntEnum]
 
     # The trap frame: one unsigned 64-bit word a register, in this order; `frame[name]` is `registers.index(name)`.
     registers: tuple[str, ...]

@@ -79,7 +79,7 @@ def test_every_behaviour_of_a_machine_is_found(facts: ArchFacts) -> None:
     assert dissector(facts).facts is facts
     assert emulator(facts).facts is facts
     assert (moved_trampoline(facts) is None) == (facts.return_breakpoint is not None)
-    assert (out_of_line_trampoline(facts) is None) == (not facts.aside)
+    assert (out_of_line_trampoline(facts) is None) == (not facts.out_of_line)
     assert lacking(dissector(facts), Dissector) == []
     assert lacking(effector(facts), Effector) == []
     assert lacking(code_generator(facts), CodeGenerator) == []
