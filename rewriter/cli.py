@@ -91,7 +91,7 @@ _REWRITE_EXAMPLES: Final = (
     ),
     Example(
         "kinst-rewrite fw_jump.elf --patch 'sub_14c3e = li a0, 0; ret' --patch '0x14c46+4 = hex:0100' -o stub.elf",
-        "instructions of your own: a function that only returns 0, and two bytes behind an address",
+        "instructions of your own: a function that only returns 0, and two bytes at an address",
     ),
     Example(
         "kinst-rewrite fw_jump.elf --standalone --probe fbt:::entry --action record:arg0,time --ring 256 -o alone.elf",
@@ -144,7 +144,7 @@ _REWRITE_EXAMPLES: Final = (
     "--force",
     group="Instructions of your own",
     is_flag=True,
-    help="A --patch may go on behind the end of its function.",
+    help="A --patch may go on past the end of its function.",
 )
 @option("--standalone", group=_ALONE, is_flag=True, help="Jumps to code that does --action by itself.")
 @option(

@@ -39,7 +39,7 @@ def refuse_islands(image: Image, functions: Functions, found: Instructions, uses
     read = _read(image, found, reached, doubtful, uses_of)
     if len(doubtful) and is_in(read, doubtful).any():
         reached = _reached(found, read[is_in(read, doubtful)])
-    found = found.refuse(_behind(found, reached, read), Reason.DATA)
+    found = found.refuse(_read_islands(found, reached, read), Reason.DATA)
     islands = np.flatnonzero(~reached)
     odd = _odd(image, found, islands, is_user=is_user)
     if is_user:  # kernels have barriers after returns, against speculation
@@ -53,14 +53,14 @@ def _reached(found: Instructions, data: NDArray[np.uint64]) -> NDArray[np.bool_]
     not count."""
     fresh = np.ones(len(found), np.bool_)
     fresh[1:] = found.function[1:] != found.function[:-1]
-    behind = np.append(False, is_one_of(found.flow[:-1], _ENDS))[: len(found)]
+    after_end = np.append(False, is_one_of(found.flow[:-1], _ENDS))[: len(found)]
     is_direct = is_one_of(found.flow, _DIRECT)
     reached = np.ones(len(found), np.bool_)
     for _ in range(_ROUNDS):
         # Only branches of reached code count: those of a table that decodes are chance.
         begins = holds(found.address, found.target[is_direct & reached])
         begins |= fresh & ~is_in(found.address, data) if len(data) else fresh
-        known = np.flatnonzero(begins | behind | fresh)
+        known = np.flatnonzero(begins | after_end | fresh)
         state = np.repeat(begins[known], np.diff(np.append(known, len(found))))
         if np.array_equal(state, reached):
             break
@@ -99,7 +99,7 @@ def _rows_at(found: Instructions, address: NDArray[np.uint64]) -> tuple[NDArray[
     return rows, is_there
 
 
-def _behind(found: Instructions, reached: NDArray[np.bool_], read: NDArray[np.uint64]) -> NDArray[np.bool_]:
+def _read_islands(found: Instructions, reached: NDArray[np.bool_], read: NDArray[np.uint64]) -> NDArray[np.bool_]:
     """Rows of islands from an address on that is read."""
     rows, is_there = _rows_at(found, read)
     rows = rows[is_there & ~reached[rows]]

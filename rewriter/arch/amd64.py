@@ -237,8 +237,8 @@ def _in_context(found: Instructions, filler: NDArray[np.bool_]) -> Instructions:
     if shadow.any():
         # sti and mov ss block interrupts until the next instruction has ended (SDM volume 3, 6.8.1, 6.8.3): a
         # breakpoint there would be that instruction.
-        behind = np.append(False, shadow[:-1] & (found.function[1:] == found.function[:-1]))
-        found = found.refuse(behind, Reason.INTERRUPT_SHADOW)
+        shadowed = np.append(False, shadow[:-1] & (found.function[1:] == found.function[:-1]))
+        found = found.refuse(shadowed, Reason.INTERRUPT_SHADOW)
     if (found.kind == Kind.TRANSACTION).any():
         found = found.refuse(_transactions(found), Reason.EXCLUSIVE)
     return found

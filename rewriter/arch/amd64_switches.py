@@ -77,8 +77,8 @@ def _as_32_bit_code(code: NDArray[np.uint8], start: int, end: int) -> list[int]:
     encoding = decode(code, at)
     paging = at[(encoding.opcode == MAP_0F | 0x22) & (encoding.modrm >> 3 & 7 == 0)]
     at = at[at > paging[0]] if len(paging) else at[:0]
-    behind: list[int] = at[_is_far(code, at)].tolist()
-    return behind
+    transfers: list[int] = at[_is_far(code, at)].tolist()
+    return transfers
 
 
 def _as_64_bit_code(code: NDArray[np.uint8], address: int, found: Instructions) -> NDArray[np.int64]:

@@ -39,16 +39,16 @@ def exclusive_rows(found: Instructions, kinds: Exclusives) -> NDArray[np.bool_]:
     front = np.flatnonzero(is_one_of(found.kind, kinds.closes))
     if not front.size or not opens.any():
         return inside
-    ways = _Edges.of(found)
+    edges = _Edges.of(found)
     while front.size:  # backwards from the stores
-        before = ways.before(front)
+        before = edges.before(front)
         before = np.unique(before[~leading[before] & ~ends[before]])
         leading[before] = True
         front = before[~opens[before]]
     front = np.flatnonzero(leading & opens)
     while front.size:  # and forwards from the loads, on the same paths
         inside[front] = True
-        after = ways.after(front)
+        after = edges.after(front)
         front = np.unique(after[leading[after] & ~inside[after]])
     return inside
 

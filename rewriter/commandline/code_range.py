@@ -14,7 +14,9 @@ def parse_code_range(text: str) -> tuple[int, int]:
         dash = ""
         start, end = 0, 0
     if not dash or not _is_range(start, end):
-        raise UsageError(f"--force-code {text}: not a range such as 0x1000-0x1040 (the end is behind the code)")
+        raise UsageError(
+            f"--force-code {text}: not a range such as 0x1000-0x1040 (the end is the address after the code)"
+        )
     return start, end
 
 

@@ -21,7 +21,7 @@ _FEW: Final = 8  # damaged units that are named without --verbose
 _EXAMPLES: Final = (
     Example(
         "kinst-inlinecall get_current vmlinux",
-        "where it was inlined: [first address - address behind the last]  where the call stands  function around it",
+        "where it was inlined: [first address - address after the last]  where the call stands  function around it",
     ),
     Example(
         "kinst-inlinecall get_current vmlinux --format json",

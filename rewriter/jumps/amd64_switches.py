@@ -86,8 +86,8 @@ class Switches:
         # ModRM with mod 00, r/m 101: RIP-relative.
         if self._opcode(start) == LEA and self._modrm(start) & 0xC7 == 5:
             at = self._encoding.modrm_at[self._at(start)] + 1
-            behind = int(self._jumps.offsets[start]) + int(self._jumps.sizes[start])
-            yield self._jumps.base + behind + int(displacements(self._jumps.code, np.array([at]), 4)[0])
+            end = int(self._jumps.offsets[start]) + int(self._jumps.sizes[start])
+            yield self._jumps.base + end + int(displacements(self._jumps.code, np.array([at]), 4)[0])
 
     def _definition(self, row: int, register: int) -> int:
         """The row that wrote the whole 64-bit register; `_NONE` if that is unknown."""

@@ -161,7 +161,9 @@ class _Walk:
             end = found.address[at] + found.size[at]
             never_falls = is_one_of(found.flow[at], _NEVER_FALLS)
             is_near = need[short] == facts.size  # `relays` reserves jumps of that size
-            walk.has_padding[short] = is_near & never_falls & (analysis.padding.behind(end) >= facts.size - size[short])
+            walk.has_padding[short] = (
+                is_near & never_falls & (analysis.padding.sizes_at(end) >= facts.size - size[short])
+            )
             following = np.minimum(at + 1, len(found) - 1)
             # Later assignments win: what is most fundamental comes last.
             obstacle = np.where(stays[following] != 0, Hindrance.NOT_MOVABLE, 0)
@@ -259,14 +261,14 @@ def _append(sites: Rows, method: Column, follows: NDArray[np.bool_]) -> None:
 def _join(sites: Rows, last: Rows, method: Column) -> None:
     """Sites that the jump of an earlier site covers are in its trampoline."""
     several = np.flatnonzero(is_one_of(method, _SEVERAL))
-    behind = np.searchsorted(sites, last[several], "right")  # the first site that each would not cover
+    first_free = np.searchsorted(sites, last[several], "right")  # the first site that each would not cover
     # A jump that is itself covered covers nothing: from each chosen jump on to the next site that it leaves uncovered.
-    following, one, chosen = np.searchsorted(several, behind).tolist(), 0, list[int]()
+    following, one, chosen = np.searchsorted(several, first_free).tolist(), 0, list[int]()
     while one < len(several):
         chosen.append(one)
         one = following[one]
     # +1 where a covered run begins, -1 where it ends: their sum is positive inside.
     edges = np.zeros(len(sites) + 1, np.int64)
     edges[several[chosen] + 1] += 1
-    np.subtract.at(edges, behind[chosen], 1)
+    np.subtract.at(edges, first_free[chosen], 1)
     method[np.cumsum(edges)[:-1] > 0] = JumpMethod.INSIDE

@@ -26,7 +26,7 @@ class Padding:
     start: Addresses
     end: Addresses
 
-    def behind(self, address: Addresses) -> NDArray[np.int64]:
+    def sizes_at(self, address: Addresses) -> NDArray[np.int64]:
         """How many bytes of padding begin at each address."""
         if not len(self.start):
             return np.zeros(len(address), np.int64)

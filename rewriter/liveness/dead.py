@@ -40,18 +40,18 @@ def dead_before(program: Program, found: Instructions) -> Masks:
     # The tracer may clobber its scratch registers before the first real instruction, so nothing can be in them there.
     # That holds on from there, but not where control enters from elsewhere.
     is_entered = holds(found.address, found.target[found.target != 0])
-    rows = np.flatnonzero(_behind_tracer_calls(found, is_tracer) & ~is_entered)
+    rows = np.flatnonzero(_after_tracer_calls(found, is_tracer) & ~is_entered)
     scratch = np.full(len(rows), _tracer_scratch(program.image.facts, machine), np.uint32)
     _spread(live, found, is_entered, rows, scratch, effects.writes)
     dead: Masks = ~(live | np.uint32(machine.held))
     return dead
 
 
-def _behind_tracer_calls(found: Instructions, is_tracer: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _after_tracer_calls(found: Instructions, is_tracer: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """The first instruction after the tracer's call of each function."""
-    behind = np.zeros(len(found), np.bool_)
-    behind[1:] = is_tracer[:-1] & ~is_tracer[1:] & (found.function[1:] == found.function[:-1])
-    return behind
+    is_after = np.zeros(len(found), np.bool_)
+    is_after[1:] = is_tracer[:-1] & ~is_tracer[1:] & (found.function[1:] == found.function[:-1])
+    return is_after
 
 
 def _spread(

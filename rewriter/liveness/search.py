@@ -31,14 +31,14 @@ def live_before(found: Instructions, effects: Effects) -> Masks:
     """The registers and flags that are live before each instruction, as bits. `found` is ascending by address."""
     if not len(found):
         return np.zeros(0, np.uint32)
-    ways = _Edges.of(found)
-    starts = _starts(ways)
+    edges = _Edges.of(found)
+    starts = _starts(edges)
     last = np.append(starts[1:], len(found)) - 1
     reads, writes = _gathered(effects, starts)
-    blocks = _Blocks.of(ways, starts, last, reads[starts], writes[starts])
-    behind = blocks.settled()
+    blocks = _Blocks.of(edges, starts, last, reads[starts], writes[starts])
+    live_out = blocks.settled()
     block = np.cumsum(_marks(len(found), starts)) - 1
-    live: Masks = reads | (behind[block] & ~writes)
+    live: Masks = reads | (live_out[block] & ~writes)
     return live
 
 
@@ -73,12 +73,12 @@ def _marks(size: int, rows: Rows) -> NDArray[np.bool_]:
     return found
 
 
-def _starts(ways: _Edges) -> Rows:
+def _starts(edges: _Edges) -> Rows:
     """The first row of each block: branch targets, what follows a branch, and cuts that keep blocks short."""
-    size = len(ways.goal)
-    is_start = _marks(size, ways.goal[ways.goal >= 0])
+    size = len(edges.goal)
+    is_start = _marks(size, edges.goal[edges.goal >= 0])
     is_start[0] = True
-    is_start[1:] |= ((ways.goal >= 0) | ways.is_lost | (ways.following < 0))[:-1]
+    is_start[1:] |= ((edges.goal >= 0) | edges.is_lost | (edges.following < 0))[:-1]
     # Short blocks bound the doubling below, and fit its counts into a byte.
     rows = np.arange(size)
     first = np.maximum.accumulate(np.where(is_start, rows, 0))
@@ -105,45 +105,45 @@ def _gathered(effects: Effects, starts: Rows) -> tuple[Masks, Masks]:
 
 @dataclass(frozen=True, slots=True)
 class _Blocks:
-    """Blocks as columns. `ways` are (n, 2), the blocks that follow; the number of blocks stands for none."""
+    """Blocks as columns. `edges` are (n, 2), the blocks that follow; the number of blocks stands for none."""
 
     reads: Masks
     writes: Masks
-    ways: Rows
+    edges: Rows
     is_lost: NDArray[np.bool_]
 
     @classmethod
-    def of(cls, ways: _Edges, starts: Rows, last: Rows, reads: Masks, writes: Masks) -> "_Blocks":
-        pairs = np.stack([ways.following[last], ways.goal[last]], axis=1)
+    def of(cls, edges: _Edges, starts: Rows, last: Rows, reads: Masks, writes: Masks) -> "_Blocks":
+        pairs = np.stack([edges.following[last], edges.goal[last]], axis=1)
         numbers = np.searchsorted(starts, pairs)
         numbers[pairs < 0] = len(starts)
-        return cls(reads, writes, numbers, ways.is_lost[last])
+        return cls(reads, writes, numbers, edges.is_lost[last])
 
     def settled(self) -> Masks:
         """What is live after each block: the least solution, reached from below."""
         size = len(self.reads)
         sources, first = self._sources()
-        before = np.append(self.reads, np.uint32(0))
-        behind = np.where(self.is_lost, np.uint32(EVERYTHING), np.uint32(0))
+        live_in = np.append(self.reads, np.uint32(0))
+        live_out = np.where(self.is_lost, np.uint32(EVERYTHING), np.uint32(0))
         waiting = np.arange(size)
         for _ in range(_ROUNDS):
-            after = behind[waiting] | before[self.ways[waiting, 0]] | before[self.ways[waiting, 1]]
-            behind[waiting] = after
+            after = live_out[waiting] | live_in[self.edges[waiting, 0]] | live_in[self.edges[waiting, 1]]
+            live_out[waiting] = after
             live = self.reads[waiting] | (after & ~self.writes[waiting])
-            changed = waiting[live != before[waiting]]
-            before[waiting] = live
+            changed = waiting[live != live_in[waiting]]
+            live_in[waiting] = live
             if waiting.size == size:
                 changed = waiting  # the first time round
             waiting = _unique(_listed(sources, first, changed), size)
             if not waiting.size:
-                return behind
+                return live_out
         # Not settled: claim nothing.
         return np.full(size, EVERYTHING, np.uint32)
 
     def _sources(self) -> tuple[Rows, Rows]:
         """Blocks ordered by a block that follows them, and where the predecessors of each begin."""
         size = len(self.reads)
-        targets = self.ways.reshape(-1)
+        targets = self.edges.reshape(-1)
         order = np.argsort(targets, kind="stable")
         return order // 2, np.searchsorted(targets[order], np.arange(size + 1))
 

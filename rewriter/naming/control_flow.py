@@ -58,8 +58,8 @@ class ControlFlow:
         """For each of `positions`, whether it is reached from the function's start without passing through
         `passing`."""
         blocks, own = self._block[positions], int(self._block[passing])
-        is_behind = np.where(blocks == own, positions >= passing, self._tree.is_below(blocks, own))
-        reached: NDArray[np.bool_] = self._tree.is_reached(blocks) & ~is_behind
+        is_past = np.where(blocks == own, positions >= passing, self._tree.is_below(blocks, own))
+        reached: NDArray[np.bool_] = self._tree.is_reached(blocks) & ~is_past
         return reached
 
     def reached(

@@ -36,7 +36,7 @@ class Decoded:
         return starts
 
     def around(self, address: int) -> str:
-        """``; kinst::f:4 before and kinst::f:9 behind it can be probed``: the nearest neighbours of a refused
+        """``; kinst::f:4 before and kinst::f:9 after it can be probed``: the nearest neighbours of a refused
         instruction. Empty if its function has none."""
         function = self.functions.row_at(address)
         if function is None:
@@ -45,7 +45,7 @@ class Decoded:
         verdicts = self.instructions.verdict[self.first[function] : self.last[function]]
         offsets = self.starts(function)[verdicts != Verdict.REFUSE]
         at = int(np.searchsorted(offsets, address - start))
-        near = [(offsets[at - 1 : at], "before"), (offsets[at : at + 1], "behind")]
+        near = [(offsets[at - 1 : at], "before"), (offsets[at : at + 1], "after")]
         name = self.functions.names[function]
         found = " and ".join(f"kinst::{name}:{offset[0]} {side}" for offset, side in near if len(offset))
         return f"; {found} it can be probed" if found else ""
@@ -132,7 +132,7 @@ def _branched_to(code: Decoded, rows: Rows) -> NDArray[np.uint64]:
 
 
 def stepped_over(found: Instructions, at: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Which instructions an entry may be behind: landing pads, and the call of the function tracer."""
+    """Which instructions an entry may come after: landing pads, and the call of the function tracer."""
     reason, flow = found.reason[at], found.flow[at]
     # After boot it is a call or a nop; an instruction that leaves the function is no part of it.
     passes = (flow == Flow.NEXT) | (flow == Flow.CALL)

@@ -153,15 +153,15 @@ class _Instruction:
         address = self._address + shift
         values = {name: value + shift for name, value in values.items()} | {".": address}
         terms = list(self._terms(values))
-        behind = None
+        next_address = None
         # RIP-relative distances count from the end, which is known once the length is: encoded first with a distance
         # that fits.
         if any(term.is_rip_relative for term in terms):
-            behind = address + len(self._encoder.encode(self._rendered(terms, None)[0], address))
-        text, numbers = self._rendered(terms, behind)
+            next_address = address + len(self._encoder.encode(self._rendered(terms, None)[0], address))
+        text, numbers = self._rendered(terms, next_address)
         code = self._encoder.encode(text, address)
         read = self._disassembled(code, address)
-        if behind not in (None, address + len(code)):
+        if next_address not in (None, address + len(code)):
             raise PatchError(f"{self._text!r}: would become {read!r}, of another length for each operand")
         # Our own encoder refuses what does not fit; keystone cuts it silently.
         if not self._encoder.is_ours:
@@ -199,20 +199,20 @@ class _Instruction:
         return int(token, 0)
 
     def _is_rip_relative(self, start: int, end: int) -> bool:
-        before, behind = "".join(self._tokens[:start]), "".join(self._tokens[end:])
-        operand = before.rpartition("[")[2] + behind.partition("]")[0]
+        before, after = "".join(self._tokens[:start]), "".join(self._tokens[end:])
+        operand = before.rpartition("[")[2] + after.partition("]")[0]
         in_brackets = "[" in before and "]" not in before.rpartition("[")[2]
         is_intel = in_brackets and re.search(r"\brip\b", operand, re.IGNORECASE) is not None
-        return is_intel or re.match(r"\s*\(\s*%rip\s*\)", behind) is not None
+        return is_intel or re.match(r"\s*\(\s*%rip\s*\)", after) is not None
 
-    def _rendered(self, terms: Sequence[_Term], behind: int | None) -> tuple[str, list[int]]:
-        """The text with its terms as hex numbers, and those numbers. `behind` is the address of the next instruction,
+    def _rendered(self, terms: Sequence[_Term], next_address: int | None) -> tuple[str, list[int]]:
+        """The text with its terms as hex numbers, and those numbers. `next_address` is that of the next instruction,
         which names beside rip are relative to."""
         parts, numbers, at = [], [], 0
         for term in terms:
             value = term.value
             if term.is_rip_relative:
-                value = _RIP if behind is None else value - behind
+                value = _RIP if next_address is None else value - next_address
             is_signed = not term.is_name and value < 0  # the sign stands before it
             parts += [*self._tokens[at : term.start], f"{-value if is_signed else value:#x}"]
             numbers.append(value)

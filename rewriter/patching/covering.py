@@ -69,5 +69,5 @@ class Code:
         rows = np.flatnonzero((start < np.uint64(end)) & (start + size > np.uint64(address)))
         if not len(rows):
             return None
-        behind = int((start[rows] + size[rows]).max())
-        return Reason(int(ranges[rows[0], 2])), behind
+        end = int((start[rows] + size[rows]).max())
+        return Reason(int(ranges[rows[0], 2])), end

@@ -140,14 +140,14 @@ def _check_free(code: Code, place: _Place, end: int, sites: NDArray[np.void], pa
         raise PatchError(f"{name} is probed already: patch the image first, then put probes into it")
     written = code.written(place.address, end)
     if written is not None:
-        reason, behind = written
-        raise PatchError(f"{place.name} is refused: {reason.text}{_behind(place, behind)}")
+        reason, resumes = written
+        raise PatchError(f"{place.name} is refused: {reason.text}{_resumption(place, resumes)}")
 
 
-def _behind(place: _Place, address: int) -> str:
-    """``; f+0x9 is behind it``, if the function goes on there."""
+def _resumption(place: _Place, address: int) -> str:
+    """``; f+0x9 comes after it``, if the function goes on there."""
     functions = place.program.functions
-    return f"; {place_name(place.program, address)} is behind it" if functions.row_at(address) == place.row else ""
+    return f"; {place_name(place.program, address)} comes after it" if functions.row_at(address) == place.row else ""
 
 
 def _check_whole(place: _Place, code: bytes) -> None:

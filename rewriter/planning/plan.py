@@ -90,7 +90,7 @@ def make_plan(
     placement = NOWHERE
     if size:
         if program.image.kind is FileKind.REL:
-            placement = _behind(program.original, size, trampoline_base)
+            placement = _after_module(program.original, size, trampoline_base)
         else:
             placement = place(program.image.segments, code, size, facts.trampoline_window, trampoline_base)
     manifest.sites["trampoline"] = slots + np.uint64(placement.address)
@@ -107,7 +107,7 @@ def make_plan(
     return Plan(program.image, program.original, manifest, placement, trampolines, lost)
 
 
-def _behind(module: Image, size: int, base: int | None) -> Placement:
+def _after_module(module: Image, size: int, base: int | None) -> Placement:
     """After the end of a module: its sections have their file offsets as addresses."""
     if base is not None:
         raise PlacementError(

@@ -52,7 +52,7 @@ def trampoline_alloc(counts: NDArray[np.uint8], slot_size: int) -> tuple[NDArray
     starts = ends - counts
     first = [0]  # row of each chunk
     # One step a chunk, not a site: the first trampoline that would cross the end of the chunk opens the next.
-    while (row := _first_behind(ends, first[-1], int(starts[first[-1]]) + per_chunk)) < len(ends):
+    while (row := _first_past(ends, first[-1], int(starts[first[-1]]) + per_chunk)) < len(ends):
         first.append(row)
     sizes = np.diff(first, append=len(ends))
     chunk = np.repeat(np.arange(len(first)), sizes)
@@ -60,7 +60,7 @@ def trampoline_alloc(counts: NDArray[np.uint8], slot_size: int) -> tuple[NDArray
     return slots.astype(np.uint64) * np.uint64(slot_size), len(first) * CHUNK
 
 
-def _first_behind(ends: NDArray[np.int64], row: int, limit: int) -> int:
+def _first_past(ends: NDArray[np.int64], row: int, limit: int) -> int:
     """The first trampoline, from a row on, that ends after a limit. A chunk has at most `CHUNK` slots, so no more are
     searched."""
     return row + int(np.searchsorted(ends[row : row + CHUNK], limit, "right"))

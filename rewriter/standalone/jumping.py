@@ -40,8 +40,8 @@ def filled_up(laid: Laid, size: Numbers, filler: Callable[[int], bytes]) -> Byte
     code[ranges(start, length)] = laid.code
     for lacking in np.unique(rest[rest > 0]).tolist():
         chosen = rest == lacking
-        behind = (start + length)[chosen]
-        code[behind[:, None] + np.arange(lacking)] = np.frombuffer(filler(lacking), np.uint8)
+        after = (start + length)[chosen]
+        code[after[:, None] + np.arange(lacking)] = np.frombuffer(filler(lacking), np.uint8)
     return code
 
 

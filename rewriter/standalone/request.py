@@ -14,7 +14,7 @@ _FORM: Final = f"is neither {Action.COUNT} nor {Action.RECORD}:FIELD,..., such a
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """`--action`, `--ring` and `--data-base`. `data_base` is None where the data goes behind the trampolines.
+    """`--action`, `--ring` and `--data-base`. `data_base` is None where the data goes after the trampolines.
     `is_watched`: stores by others to trampolines and data are detected at run time, so they may be placed where nothing
     else proves that the guest leaves the memory alone."""
 

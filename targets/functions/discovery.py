@@ -147,7 +147,7 @@ class _Trust:
         base = ~inside(strict, swept.address) | inside(described, swept.address)
         rest = np.flatnonzero(~base)
         is_call = (swept.instructions.flow == Flow.CALL) & ~swept.is_junk
-        return cls(swept, strict, base, rest, swept.take(rest), np.flatnonzero(is_call & ~_behind(swept.is_junk, 8)))
+        return cls(swept, strict, base, rest, swept.take(rest), np.flatnonzero(is_call & ~_follows(swept.is_junk, 8)))
 
     def rows(self, starts: Starts) -> NDArray[np.bool_]:
         """The rows that count if these are functions."""
@@ -243,12 +243,12 @@ def _marked(swept: Swept, address: NDArray[np.uint64]) -> NDArray[np.bool_]:
     return marked
 
 
-def _behind(marked: NDArray[np.bool_], distance: int) -> NDArray[np.bool_]:
+def _follows(marked: NDArray[np.bool_], distance: int) -> NDArray[np.bool_]:
     """Rows that have a marked row at most `distance` rows before them."""
     count = np.concatenate([np.zeros(1, np.int64), np.cumsum(marked)])
     rows = np.arange(len(marked))
-    behind: NDArray[np.bool_] = count[rows] > count[np.maximum(rows - distance, 0)]
-    return behind
+    follows: NDArray[np.bool_] = count[rows] > count[np.maximum(rows - distance, 0)]
+    return follows
 
 
 def _add_likely(
@@ -274,7 +274,7 @@ def _add_likely(
     # Without a known beginning, only alignment tells a function from code that the kernel jumps to through tables of
     # its own (static keys), and a jump is no beginning.
     plain = lead.is_aligned(swept.address) & ~is_one_of(swept.instructions.flow, (Flow.JUMP, Flow.INDIRECT_JUMP))
-    doubtful = _behind(swept.is_junk, 8) & ~lead.is_aligned(swept.address)  # chance, in a table
+    doubtful = _follows(swept.is_junk, 8) & ~lead.is_aligned(swept.address)  # chance, in a table
     # In code that nothing vouches for branches prove nothing: they may be data.
     sure = ~trust.base & ~described & ~swept.is_padding
     for _ in range(2):
@@ -283,7 +283,9 @@ def _add_likely(
         likely = free & ~doubtful & ~swept.is_padding & (shaped | called | (bounds.is_unreachable & plain))
         starts = starts | {
             Evidence.LABEL: swept.address[free & named & bounds.after_end & ~swept.is_padding],
-            Evidence.POINTER: swept.address[pointed & (free & (bounds.after_end | shaped) | sure & bounds.is_behind)],
+            Evidence.POINTER: swept.address[
+                pointed & (free & (bounds.after_end | shaped) | sure & bounds.after_terminator)
+            ],
         }
         starts = starts | {Evidence.PROLOGUE: lead.starts(swept, np.flatnonzero(likely), _all(starts))}
     return starts
@@ -360,7 +362,7 @@ def _inside_frames(swept: Swept, frames: NDArray[np.uint64]) -> NDArray[np.bool_
 class _Boundaries:
     """For each instruction: can a function begin here?"""
 
-    is_behind: NDArray[np.bool_]  # what comes before (except padding) ends in a terminator, not in a call
+    after_terminator: NDArray[np.bool_]  # what comes before (except padding) ends in a terminator, not in a call
     is_free: NDArray[np.bool_]  # no branch of the function before crosses it, and nothing falls into it
     after_end: NDArray[np.bool_]  # both
     is_unreachable: NDArray[np.bool_]  # after_end, and the function before has no jump table that could lead here

@@ -93,7 +93,7 @@ def named_data(image: Image, symbols: Symbols) -> NDArray[np.uint64]:
 
 
 def _pe_headers(image: Image) -> NDArray[np.uint64]:
-    """(n, 2) address and size of the headers behind which kernels for arm64 and riscv64 hide that they are EFI
+    """(n, 2) address and size of the headers in which kernels for arm64 and riscv64 hide that they are EFI
     applications; labels in them look like those of code.
 
         0x3c: offset of "PE\\0\\0" | machine:2 | sections:2 | 12 bytes | optional header's size:2 | characteristics:2

@@ -102,7 +102,7 @@ def weighed(
     # POINTER and all weaker: a word of data may look like a pointer by chance.
     is_weak = (found.evidence >= Evidence.POINTER) & is_strict
     good = is_strict | (found.evidence < Evidence.LABEL) | ~_is_read(swept, found, read)
-    good &= is_strict | (found.evidence < Evidence.PROLOGUE) | ~_is_behind(found.take(good), found.address, read)
+    good &= is_strict | (found.evidence < Evidence.PROLOGUE) | ~_is_in_data(found.take(good), found.address, read)
     if not is_weak.any() or not len(part):
         return found.address[good]
     good[is_weak] = ~_contradicted(image, swept, part, found, is_weak, read)
@@ -144,9 +144,9 @@ def _is_read(swept: Swept, bodies: Candidates, read: NDArray[np.uint64]) -> NDAr
     return found
 
 
-def _is_behind(good: Candidates, address: NDArray[np.uint64], read: NDArray[np.uint64]) -> NDArray[np.bool_]:
-    """Which addresses are in data that code reads from an address between functions on: the data ends where something
-    better than looks vouches for a function."""
+def _is_in_data(good: Candidates, address: NDArray[np.uint64], read: NDArray[np.uint64]) -> NDArray[np.bool_]:
+    """Which addresses are in data that code reads: it begins at the address read, between functions, and ends where
+    something better than looks vouches for a function."""
     data = read[~covered(np.stack([good.address, good.end], axis=1), read)]
     sure = good.address[good.evidence < Evidence.PROLOGUE]
     latest = (np.append(np.uint64(0), one)[np.searchsorted(one, address, "right")] for one in (data, sure))

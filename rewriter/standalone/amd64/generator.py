@@ -6,7 +6,7 @@ from kinst.rewriter.standalone.amd64.moved import moved, shapes
 from kinst.rewriter.standalone.amd64.pieces import jump_to, short_jump_to
 from kinst.rewriter.standalone.amd64.stacks import stack_roles
 from kinst.rewriter.standalone.amd64.tasks import needed, task_code
-from kinst.rewriter.standalone.code.parts import BEHIND, GOAL, Parts
+from kinst.rewriter.standalone.code.parts import GOAL, NEXT, Parts
 from kinst.rewriter.standalone.code.trampoline import CodeGenerator, ImmovableError, Rules
 from kinst.targets.arch.amd64 import AMD64, BREAKPOINT
 from kinst.targets.instruction import Flow
@@ -23,7 +23,7 @@ _RULES: Final = Rules(
 
 
 def _leave(_dead: int) -> Parts:
-    return jump_to(BEHIND)
+    return jump_to(NEXT)
 
 
 def _jump(size: int, _dead: int) -> Parts:

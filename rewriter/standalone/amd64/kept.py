@@ -25,7 +25,7 @@ class Kept:
     """
 
     before: tuple[str, ...]
-    behind: tuple[str, ...]
+    after: tuple[str, ...]
     places: Mapping[int, str]
     depth: int
 
@@ -49,8 +49,8 @@ def kept(clobbered: Sequence[int], dead: int, *, has_stack: bool, has_flags: boo
     # lahf and seto need rax, and the task may, too: then what they left in it is saved once more.
     if has_flags:
         keeper.before += ["lahf", "seto %al"]
-        # `behind` is reversed: the addition comes before sahf, which leaves OF alone.
-        keeper.behind += ["sahf", "addb $0x7f, %al"]
+        # `after` is reversed: the addition comes before sahf, which leaves OF alone.
+        keeper.after += ["sahf", "addb $0x7f, %al"]
         if RAX in clobbered:
             keeper.keep(RAX)
     return keeper.done(homes)
@@ -58,13 +58,13 @@ def kept(clobbered: Sequence[int], dead: int, *, has_stack: bool, has_flags: boo
 
 @dataclass(slots=True)
 class _Keeper:
-    """`behind` is in reverse order: what was saved last is restored first."""
+    """`after` is in reverse order: what was saved last is restored first."""
 
     spare: list[int]
     has_stack: bool
     pushed: int = 0
     before: list[str] = field(default_factory=list)
-    behind: list[str] = field(default_factory=list)
+    after: list[str] = field(default_factory=list)
 
     def keep(self, register: int) -> int | str:
         """Save a register. Returns how many are pushed so far, or the name of the register that holds it now."""
@@ -72,16 +72,16 @@ class _Keeper:
         if self.spare:
             home = GENERAL[self.spare.pop()]
             self.before.append(f"movq %{name}, %{home}")
-            self.behind.append(f"movq %{home}, %{name}")
+            self.after.append(f"movq %{home}, %{name}")
             return home
         if not self.has_stack:
             raise ImmovableError("there is no dead register to work with, and no stack to save one on")
         # lea, not sub: flags may be live.
         if not self.pushed:
             self.before.append(f"leaq -{_RED_ZONE:#x}(%rsp), %rsp")
-            self.behind.append(f"leaq {_RED_ZONE:#x}(%rsp), %rsp")
+            self.after.append(f"leaq {_RED_ZONE:#x}(%rsp), %rsp")
         self.before.append(f"pushq %{name}")
-        self.behind.append(f"popq %{name}")
+        self.after.append(f"popq %{name}")
         self.pushed += 1
         return self.pushed
 
@@ -91,4 +91,4 @@ class _Keeper:
             for number, home in homes.items()
         }
         depth = _RED_ZONE + _WORD * self.pushed if self.pushed else 0
-        return Kept(tuple(self.before), tuple(self.behind[::-1]), places, depth)
+        return Kept(tuple(self.before), tuple(self.after[::-1]), places, depth)

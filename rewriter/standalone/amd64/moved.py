@@ -36,19 +36,19 @@ _JUMP, _PUSH = 4 << 3, 6 << 3
 _PUSH_RETURN: Final = template(
     (
         "pushq %rax",
-        "leaq @behind(%rip), %rax",
+        "leaq @next(%rip), %rax",
         "xchgq %rax, (%rsp)",
     )
 )
 _PUSH_RETURN_BY: Final = tuple(
-    template((f"leaq @behind(%rip), %{register}", f"pushq %{register}")) for register in GENERAL
+    template((f"leaq @next(%rip), %{register}", f"pushq %{register}")) for register in GENERAL
 )
 # The destination is on top of the stack: the return address takes its place, and the destination moves below it, where
 # ret finds it.
 _GO_WHERE_THE_STACK_SAYS: Final = template(
     (
         "pushq %rax",
-        "leaq @behind(%rip), %rax",
+        "leaq @next(%rip), %rax",
         "xchgq %rax, 0x8(%rsp)",
         "xchgq %rax, (%rsp)",
         "retq",
@@ -88,8 +88,8 @@ def _relative(rows: Rows) -> tuple[Numbers, Numbers, Addresses]:
     # `_with_operand` to refuse.
     has_one = encoding.rip_relative & ~has(encoding.prefixes, Prefix.ADDRESS)
     chosen, at = chosen[has_one], encoding.modrm_at[has_one] + 1
-    behind = rows.address[chosen] + rows.size[chosen].view(np.uint64)
-    return chosen, at - start[has_one], behind + displacements(content, at, FIELD).view(np.uint64)
+    ends = rows.address[chosen] + rows.size[chosen].view(np.uint64)
+    return chosen, at - start[has_one], ends + displacements(content, at, FIELD).view(np.uint64)
 
 
 def moved(shape: Shape) -> Parts:
@@ -108,8 +108,8 @@ def _with_operand(code: bytes, at: int) -> Parts:
     """`code`, with a fixup for the RIP-relative displacement at an offset."""
     if not at:
         raise ImmovableError("its operand is relative to EIP")
-    behind = code[at + FIELD :]
-    return joined((code[:at], address(OPERAND, len(behind)), behind))
+    after = code[at + FIELD :]
+    return joined((code[:at], address(OPERAND, len(after)), after))
 
 
 def _relative_as_it_is(one: Shape) -> Parts:

@@ -52,9 +52,9 @@ _BRANCH: Final = Encoding(FIELD, _distance(FIELD), follows=True)
 _NUMBER: Final = Encoding(FIELD, _number)
 
 
-def address(value: str, behind: int = 0) -> Fixup:
-    """A RIP-relative displacement, followed by `behind` bytes of its instruction."""
-    return Fixup(_ADDRESS, value, behind, Reason.OUT_OF_REACH.text)
+def address(value: str, tail: int = 0) -> Fixup:
+    """A RIP-relative displacement, followed by `tail` bytes of its instruction."""
+    return Fixup(_ADDRESS, value, tail, Reason.OUT_OF_REACH.text)
 
 
 def jump_to(value: str, opcode: bytes = b"\xe9") -> Parts:
@@ -79,6 +79,6 @@ def _assembled(line: str) -> Parts:
         return (assemble(AMD64, line),)
     name, is_address = fixup[1], bool(fixup[2])
     code = assemble(AMD64, f"{line[: fixup.start()]}{_MARK:#x}{fixup[2] or ''}{line[fixup.end() :]}")
-    before, behind = code.split(_MARK.to_bytes(FIELD, "little"))
-    field = address(name, len(behind)) if is_address else Fixup(_NUMBER, name, 0, Reason.OUT_OF_REACH.text)
-    return joined((before, field, behind))
+    before, after = code.split(_MARK.to_bytes(FIELD, "little"))
+    field = address(name, len(after)) if is_address else Fixup(_NUMBER, name, 0, Reason.OUT_OF_REACH.text)
+    return joined((before, field, after))

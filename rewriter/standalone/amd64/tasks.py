@@ -61,7 +61,7 @@ def task_code(task: Task, dead: int, *, has_stack: bool, is_compact: bool) -> Pa
         case Count():
             has_flags = dead & _COUNTED != _COUNTED
             around = _Free(registers, has_flags, has_stack).kept()
-            return template((*around.before, "lock incq @cell(%rip)", *around.behind))
+            return template((*around.before, "lock incq @cell(%rip)", *around.after))
         case Record(_, _, words):
             return _recorded(task, _Free(registers & ~_read(words), dead & _FLAGS != _FLAGS, has_stack))
 
@@ -114,7 +114,7 @@ def _recorded(record: Record, free: _Free) -> Parts:
             f"movq $@site, {WORD:#x}(%{place})",
             f"incq %{ticket}",
             f"movq %{ticket}, (%{place})",
-            *around.behind,
+            *around.after,
         )
     )
 

@@ -6,13 +6,13 @@ from kinst.rewriter.standalone.arm64.fixups import jump_fixup
 from kinst.rewriter.standalone.arm64.moved import moved, shapes
 from kinst.rewriter.standalone.arm64.stacks import stack_roles
 from kinst.rewriter.standalone.arm64.tasks import needed, task_code
-from kinst.rewriter.standalone.code.parts import BEHIND, GOAL, Parts
+from kinst.rewriter.standalone.code.parts import GOAL, NEXT, Parts
 from kinst.rewriter.standalone.code.trampoline import NO_JUMP, WORDS, CodeGenerator
 from kinst.targets.arch.arm64 import BREAKPOINT
 
 
 def _leave(_dead: int) -> Parts:
-    return (jump_fixup(BEHIND, NO_JUMP),)
+    return (jump_fixup(NEXT, NO_JUMP),)
 
 
 def _jump(_size: int, _dead: int) -> Parts:

@@ -13,7 +13,7 @@ from kinst.rewriter.arch.patterns import Immediate
 from kinst.rewriter.standalone.arm64 import tasks as tasks
 from kinst.rewriter.standalone.arm64.fixups import address_fixup, jump_fixup, page_fixup
 from kinst.rewriter.standalone.arm64.words import word
-from kinst.rewriter.standalone.code.parts import BEHIND, TARGET, Fixup, Parts
+from kinst.rewriter.standalone.code.parts import NEXT, TARGET, Fixup, Parts
 from kinst.rewriter.standalone.code.trampoline import ImmovableError, Rows, Shape, Shapes
 from kinst.rewriter.standalone.code.word_encodings import near
 from kinst.targets.arch.arm64 import Kind
@@ -72,14 +72,14 @@ def _b(_one: Shape) -> Parts:
 
 
 def _bl(one: Shape) -> Parts:
-    return address_fixup(_LINK, BEHIND), *_b(one)
+    return address_fixup(_LINK, NEXT), *_b(one)
 
 
 def _blr(one: Shape) -> Parts:
     register = _word(one) >> 5 & 31
     if register == _LINK:
         raise ImmovableError("it jumps through its own link register")
-    return address_fixup(_LINK, BEHIND), word(_BR | register << 5)
+    return address_fixup(_LINK, NEXT), word(_BR | register << 5)
 
 
 def _branch(layout: Immediate, opposite: int) -> "_Move":

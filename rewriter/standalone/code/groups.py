@@ -56,9 +56,9 @@ def groups(found: Instructions, sites: Numbers, decisions: Decisions, facts: Jum
     broken = np.cumsum(breaks)
     follows = ~is_head & (head >= 0) & (broken == broken[head])
     heads = np.flatnonzero(is_head & (method != JumpMethod.TRAP))
-    behind = heads + np.bincount(head[follows], minlength=len(sites))[heads]
+    after = heads + np.bincount(head[follows], minlength=len(sites))[heads]
     first, last, relay = sites[heads], last[heads], decisions.relay[heads]
     size = np.concatenate([np.zeros(1, np.int64), np.cumsum(found.size, dtype=np.int64)])
     covered = size[last + 1] - size[first]
-    count = np.maximum(last, sites[behind]) - first + 1
+    count = np.maximum(last, sites[after]) - first + 1
     return Groups(first, last - first + 1, count, np.where(relay, covered, np.maximum(covered, facts.size)), relay)

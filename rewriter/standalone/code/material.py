@@ -35,7 +35,7 @@ class Material:
             flow=found.flow[numbers],
             code=instruction_bytes(self.program.image, address, size),
             dead=self.dead[numbers],
-            dead_behind=self._dead_at(numbers + 1, address + size),
+            dead_after=self._dead_at(numbers + 1, address + size),
             has_stack=~self.has_no_stack[numbers],
             group=group,
         )

@@ -23,7 +23,7 @@ Fill = Callable[[Addresses, Addresses, Numbers], Filled]
 # in memory. Of its task: the counter, the ring, the ring's first place, the number of the site. Of a jump: where it
 # leads.
 HERE: Final = "here"
-BEHIND: Final = "behind"
+NEXT: Final = "next"
 TARGET: Final = "target"
 OPERAND: Final = "operand"
 CELL: Final = "cell"
@@ -83,6 +83,6 @@ def as_bytes(words: Numbers, size: int) -> Bytes:
 
 def ranges(first: Numbers, count: Numbers) -> Numbers:
     """For each row first, first + 1, ..., `count` of them, one row after the other."""
-    behind = np.cumsum(count)
-    found: Numbers = np.repeat(first - behind + count, count) + np.arange(behind[-1] if len(behind) else 0)
+    ends = np.cumsum(count)
+    found: Numbers = np.repeat(first - ends + count, count) + np.arange(ends[-1] if len(ends) else 0)
     return found

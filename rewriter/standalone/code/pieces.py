@@ -3,7 +3,7 @@
 import numpy as np
 
 from kinst.rewriter.standalone.code.laying import Pieces, first_of_groups
-from kinst.rewriter.standalone.code.parts import BEHIND, HERE, OPERAND, TARGET, Mask, Numbers
+from kinst.rewriter.standalone.code.parts import HERE, NEXT, OPERAND, TARGET, Mask, Numbers
 from kinst.rewriter.standalone.code.templates import NOTHING, Templates
 from kinst.rewriter.standalone.code.trampoline import Rows, Tasks
 from kinst.targets.columns import is_one_of
@@ -34,7 +34,7 @@ def pieces(templates: Templates, rows: Rows, tasks: Tasks, sites: Numbers) -> tu
     template[:, 1] = templates.moved(rows, shapes)
     # After an unconditional jump, a return or a trap nothing falls through: no jump back is needed.
     leaves = np.flatnonzero(is_last & is_one_of(rows.flow, _FALLS))
-    template[leaves, 2] = templates.leaving(rows.dead_behind[leaves])
+    template[leaves, 2] = templates.leaving(rows.dead_after[leaves])
     goal, is_lost = _inside(rows, follows=rules.follows)
     why = np.zeros((len(rows), 5), np.int64)
     # In this order: the first reason of a group is the one that users see.
@@ -43,7 +43,7 @@ def pieces(templates: Templates, rows: Rows, tasks: Tasks, sites: Numbers) -> tu
     why[:, 4] = is_lost * templates.reason(rules.why_inside)
     row = np.repeat(np.arange(len(rows)), 3)
     values = {name: column[np.maximum(sites, 0)] for name, column in tasks.values.items()}
-    values |= {HERE: rows.address, BEHIND: rows.address + rows.size.view(np.uint64)}
+    values |= {HERE: rows.address, NEXT: rows.address + rows.size.view(np.uint64)}
     values |= {TARGET: rows.target, OPERAND: shapes.operand}
     found = Pieces(template.reshape(-1), row, rows.group[row], rows.code, rows.size, goal, values)
     return found, first_of_groups(why.reshape(-1), np.repeat(rows.group, why.shape[1]), int(rows.group[-1]) + 1)

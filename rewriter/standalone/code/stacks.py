@@ -30,16 +30,16 @@ _GOES = (Flow.JUMP, Flow.BRANCH, Flow.CALL)
 def without_stack(program: Program, found: Instructions, generator: CodeGenerator) -> Mask:
     """Which of all instructions of the program's functions may not push."""
     switches, trusts = _switches_and_trusts(program, found, generator)
-    ways = _Edges(found)
+    edges = _Edges(found)
     # Backwards from the loads: everything from which control gets there with the old stack pointer unused.
-    leads = _reached(np.flatnonzero(switches).tolist(), trusts, ways.before)
-    starts = ways.rows_at(program.functions.address)
+    leads = _reached(np.flatnonzero(switches).tolist(), trusts, edges.predecessors)
+    starts = edges.rows_at(program.functions.address)
     starts = starts[starts >= 0]
     bare = starts[leads[starts] | _never_returns(program, found, trusts)[found.function[starts]]]
-    behind = ways.rows_at(found.address[switches] + found.size[switches])
-    entry = ways.rows_at(np.array([program.image.entry], np.uint64))
+    after = edges.rows_at(found.address[switches] + found.size[switches])
+    entry = edges.rows_at(np.array([program.image.entry], np.uint64))
     # And forwards from where there may be no stack.
-    early = _reached(np.concatenate([entry, bare, behind]).tolist(), trusts, ways.behind)
+    early = _reached(np.concatenate([entry, bare, after]).tolist(), trusts, edges.successors)
     return early | _is_dead(found, switches, trusts)
 
 
@@ -83,7 +83,7 @@ class _Edges:
         found: Rows = np.where(self._found.address[place] == addresses, place, -1)
         return found
 
-    def behind(self, row: int) -> Sequence[int]:
+    def successors(self, row: int) -> Sequence[int]:
         """The rows that control may go to next. A call comes back."""
         found, flow = self._found, int(self._found.flow[row])
         end = found.address[row] + found.size[row]
@@ -91,7 +91,7 @@ class _Edges:
         rows: list[int] = self.rows_at(np.array(goals, np.uint64)).tolist()
         return rows
 
-    def before(self, row: int) -> Sequence[int]:
+    def predecessors(self, row: int) -> Sequence[int]:
         """The rows that control may have come from."""
         found, address = self._found, self._found.address[row]
         first, last = np.searchsorted(self._targets, address), np.searchsorted(self._targets, address, "right")
@@ -100,7 +100,7 @@ class _Edges:
         return [*rows, row - 1] if is_next else rows
 
 
-def _reached(starts: Iterable[int], until: Mask, ways: Callable[[int], Sequence[int]]) -> Mask:
+def _reached(starts: Iterable[int], until: Mask, edges: Callable[[int], Sequence[int]]) -> Mask:
     """The rows that control reaches from some rows before it reaches one of `until`. -1 is no row."""
     reached = np.zeros(len(until), np.bool_)
     waiting = deque(starts)
@@ -108,5 +108,5 @@ def _reached(starts: Iterable[int], until: Mask, ways: Callable[[int], Sequence[
         row = waiting.popleft()
         if row >= 0 and not reached[row] and not until[row]:
             reached[row] = True
-            waiting.extend(ways(row))
+            waiting.extend(edges(row))
     return reached

@@ -72,7 +72,7 @@ class Rows:
     """Instructions that jumps cover, or that follow in the same trampoline: columns.
 
     `code` is (n, 16), padded with zeros. `dead`: the registers and flags that are dead before the instruction
-    (`kinst.rewriter.liveness`); `dead_behind`: those that are dead where it falls through to. `has_stack`: the stack
+    (`kinst.rewriter.liveness`); `dead_after`: those that are dead where it falls through to. `has_stack`: the stack
     pointer points to a stack that may be pushed on. `group`: the number of its group, ascending.
     """
 
@@ -83,7 +83,7 @@ class Rows:
     flow: NDArray[np.uint8]
     code: NDArray[np.uint8]
     dead: Masks
-    dead_behind: Masks
+    dead_after: Masks
     has_stack: Mask
     group: Numbers
 
@@ -200,7 +200,7 @@ class CodeGenerator:
     task: TaskCode
     shapes: Callable[[Rows], Shapes]
     moved: Callable[[Shape], Parts]  # an instruction, with the effect that it has at its own address
-    leave: Callable[[int], Parts]  # a jump to `BEHIND`, through one of the dead registers if need be
+    leave: Callable[[int], Parts]  # a jump to `NEXT`, through one of the dead registers if need be
     jump: Callable[[int, int], Parts]  # size, dead: the shortest jump to `GOAL` that reaches, in at most `size` bytes
     filler: Callable[[int], bytes]  # size: breakpoints for what a jump leaves of the instructions it covers
     stack_roles: StackRoles

@@ -28,13 +28,13 @@ def gaps(image: Image, code: int) -> tuple[Gap, ...]:
     loads = sorted((one for one in image.segments if one.kind == PT_LOAD and one.size), key=lambda one: one.address)
     own = next((_distance(one) for one in loads if 0 <= code - one.address < one.size), None)
     found = []
-    for before, behind in pairwise(loads):
+    for before, after in pairwise(loads):
         end = before.address + before.size
-        first, last = end + -end % CHUNK, behind.address - behind.address % CHUNK
+        first, last = end + -end % CHUNK, after.address - after.address % CHUNK
         # The same distance between link and load address as the code: a jump is relative, and must be right in both
         # maps.
-        is_own = _distance(before) == _distance(behind) == own and before.flags & PF_X
-        if is_own and first < last and _is_for_alignment(end, behind) and _is_nobodys(image, end, behind.address):
+        is_own = _distance(before) == _distance(after) == own and before.flags & PF_X
+        if is_own and first < last and _is_for_alignment(end, after) and _is_nobodys(image, end, after.address):
             found.append((first, last))
     return tuple(sorted(found, key=lambda one: one[0] - one[1]))
 
@@ -55,9 +55,9 @@ def _distance(segment: Segment) -> int:
     return segment.address - segment.load_address
 
 
-def _is_for_alignment(end: int, behind: Segment) -> bool:
-    start = behind.address
-    return start - end < max(start & -start, _MOST_UNALIGNED * behind.alignment)
+def _is_for_alignment(end: int, after: Segment) -> bool:
+    start = after.address
+    return start - end < max(start & -start, _MOST_UNALIGNED * after.alignment)
 
 
 def _is_within(image: Image, first: int, end: int) -> bool:
@@ -68,6 +68,6 @@ def _is_nobodys(image: Image, first: int, end: int) -> bool:
     """Whether no symbol is in it, and no range that a kernel frees."""
     address = image.symbols.address
     inside = (address > np.uint64(first)) & (address < np.uint64(end))
-    begin, behind = (image.symbols.address_of(name) for name in _GIVEN_BACK)
-    is_kept = begin is None or behind is None or not begin <= first < behind
+    freed, freed_end = (image.symbols.address_of(name) for name in _GIVEN_BACK)
+    is_kept = freed is None or freed_end is None or not freed <= first < freed_end
     return is_kept and not inside.any()

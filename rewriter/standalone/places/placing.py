@@ -77,35 +77,35 @@ def placed(
     if base is None and len(program.patched_at_boot):  # Linux maps only itself
         raise PlacementError(_too_much(inside, image, code_size, size))
     if base is not None or is_hosted(image):
-        return _behind(image, inside, request, code, code_size, size, base)
+        return _own_segment(image, inside, request, code, code_size, size, base)
     return _within_gap(image, inside, request, code, code_size, size)
 
 
-def _behind(
+def _own_segment(
     image: Image, inside: SpareSpace, request: Request, code: int, code_size: int, size: int, base: int | None
 ) -> Places:
     """In a segment of their own: at the user's address, or after the other segments."""
-    behind = size + -size % CHUNK if request.data_base is None else 0
+    tail = size + -size % CHUNK if request.data_base is None else 0
     start = _start(image, code, code_size) if base is None else base
-    segment = _free(image, code, code_size + behind, start, _CODE)
-    return _with_segment(image, inside, request, code, segment, behind, size)
+    segment = _free(image, code, code_size + tail, start, _CODE)
+    return _with_segment(image, inside, request, code, segment, tail, size)
 
 
 def _within_gap(image: Image, inside: SpareSpace, request: Request, code: int, code_size: int, size: int) -> Places:
     """In the largest gap between two segments, as much as fits."""
     data = inside.data_place(size) if request.data_base is None else request.data_base
-    behind = 0 if data is not None else size + -size % CHUNK
+    tail = 0 if data is not None else size + -size % CHUNK
     header = boot_header(image)
     is_loaded = header is None or header.load is None  # else the Multiboot header says it
     first, end = next(iter(gaps(image, code)), (0, 0)) if is_loaded else (0, 0)
-    has_space, is_enough = first + behind < end, first + behind + code_size <= end
+    has_space, is_enough = first + tail < end, first + tail + code_size <= end
     # In our own machine a place after the image is as good: what else stores there is detected.
     if request.is_watched and not (has_space and is_enough):
-        return _behind(image, inside, request, code, code_size, size, None)
+        return _own_segment(image, inside, request, code, code_size, size, None)
     if not has_space:
-        raise PlacementError(_nothing_known(image, end - first, code_size + behind))
-    segment = _free(image, code, min(code_size, end - first - behind) + behind, first, _CODE)
-    return _with_segment(image, inside, request, code, segment, behind, size, data)
+        raise PlacementError(_nothing_known(image, end - first, code_size + tail))
+    segment = _free(image, code, min(code_size, end - first - tail) + tail, first, _CODE)
+    return _with_segment(image, inside, request, code, segment, tail, size, data)
 
 
 def _with_segment(
@@ -114,14 +114,14 @@ def _with_segment(
     request: Request,
     code: int,
     segment: Placement,
-    behind: int,
+    tail: int,
     size: int,
     data: int | None = None,
 ) -> Places:
-    """`behind`: how many bytes at the end of the segment are for the data; 0 if that is at `data`, or at the user's
+    """`tail`: how many bytes at the end of the segment are for the data; 0 if that is at `data`, or at the user's
     address."""
-    code_size = segment.size - behind
-    if behind:
+    code_size = segment.size - tail
+    if tail:
         address, load_address = segment.address + code_size, segment.load_address + code_size
     else:
         data = request.data_base if data is None else data
@@ -137,8 +137,9 @@ def _nothing_known(image: Image, has: int, wanted: int) -> str:
     """Why there is no place: neither the image nor its loader says what it leaves alone."""
     inside = f"has room inside for {has:#x} bytes, not {wanted:#x}: ask for less, or" if has else "has no room inside:"
     return (
-        f"{image.path}: nothing says that it leaves memory behind itself alone, and it {inside} name {wanted:#x} bytes "
-        f"that it neither uses nor gives away with {_CODE}, at most {image.facts.jump.reach:#x} from its code"
+        f"{image.path}: nothing shows that it leaves the memory after its end alone, and it {inside} name "
+        f"{wanted:#x} bytes that it neither uses nor gives away with {_CODE}, at most "
+        f"{image.facts.jump.reach:#x} from its code"
     )
 
 

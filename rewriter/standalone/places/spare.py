@@ -50,15 +50,15 @@ class SpareSpace:
 
 def code_gaps(image: Image, functions: Functions) -> tuple[Gap, ...]:
     """The gaps in the file, between functions and after the last of them, in address order."""
-    behind = _behind_code(image)
-    is_zero = behind is not None and _is_loaded(image, behind) and not any(image.read(behind[0], behind[1] - behind[0]))
-    return tuple(sorted({*_filled(image, functions), *([behind] if behind and is_zero else ())}))
+    gap = _gap_after_code(image)
+    is_zero = gap is not None and _is_loaded(image, gap) and not any(image.read(gap[0], gap[1] - gap[0]))
+    return tuple(sorted({*_filled(image, functions), *([gap] if gap and is_zero else ())}))
 
 
 def unfiled_gap(image: Image) -> Gap | None:
     """The gap after the last function, if it is mapped but not in the file."""
-    behind = _behind_code(image)
-    return behind if behind and not _is_loaded(image, behind) else None
+    gap = _gap_after_code(image)
+    return gap if gap and not _is_loaded(image, gap) else None
 
 
 def _is_loaded(image: Image, gap: Gap) -> bool:
@@ -91,7 +91,7 @@ def _is_entered(functions: Functions, gap: Gap) -> bool:
     return bool(first < last)
 
 
-def _behind_code(image: Image) -> Gap | None:
+def _gap_after_code(image: Image) -> Gap | None:
     """From the last section of code to a label up to which kernels map code: it is in no section, so nothing refers to
     it except by that label."""
     labels = (image.symbols.address_of(name) for name in _CODE_ENDS)
@@ -99,10 +99,10 @@ def _behind_code(image: Image) -> Gap | None:
     if end is None:
         return None
     ends = [one.address + one.size for one in image.sections if one.flags & SHF_ALLOC and one.address < end]
-    behind = max(ends, default=end)
-    start = behind + -behind % CHUNK
+    last = max(ends, default=end)
+    start = last + -last % CHUNK
     is_code = any(
-        one.flags & PF_X and one.address < behind <= one.address + one.size
+        one.flags & PF_X and one.address < last <= one.address + one.size
         for one in image.segments
         if one.kind == PT_LOAD
     )

@@ -15,8 +15,8 @@ import numpy as np
 from kinst.rewriter.arch.patterns import Immediate
 from kinst.rewriter.arch.riscv64 import IMM_CJ, IMM_I, IMM_J, IMM_U
 from kinst.rewriter.standalone.code.parts import (
-    BEHIND,
     HERE,
+    NEXT,
     TARGET,
     Addresses,
     Encoding,
@@ -112,7 +112,7 @@ def number_fixup(register: int, value: str) -> Fixup:
 
 def linked(register: int) -> Parts:
     """c.j, or the reason why it does not reach."""
-    return (address_fixup(register, BEHIND),) if register else ()
+    return (address_fixup(register, NEXT),) if register else ()
 
 
 def short_jump(value: str, why: str) -> Parts:

@@ -4,7 +4,7 @@ register beyond the 1 MiB of ``jal``."""
 from dataclasses import replace
 from typing import Final
 
-from kinst.rewriter.standalone.code.parts import BEHIND, GOAL, Parts
+from kinst.rewriter.standalone.code.parts import GOAL, NEXT, Parts
 from kinst.rewriter.standalone.code.trampoline import NO_JUMP, WORDS, CodeGenerator
 from kinst.rewriter.standalone.riscv64.fixups import JUMPS_BY, any_jump, short_jump
 from kinst.rewriter.standalone.riscv64.moved import moved, shapes
@@ -14,7 +14,7 @@ from kinst.targets.arch.riscv64 import C_EBREAK, EBREAK, FAR_JUMP
 
 
 def _leave(dead: int) -> Parts:
-    return any_jump(BEHIND, dead, NO_JUMP)
+    return any_jump(NEXT, dead, NO_JUMP)
 
 
 def _jump(size: int, dead: int) -> Parts:

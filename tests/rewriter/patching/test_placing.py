@@ -132,7 +132,7 @@ def test_what_is_probed_is_not_patched(plain: Program) -> None:
 def test_what_the_kernel_writes_is_not_patched(plain: Program, reason: Reason) -> None:
     written = replace(plain, patched_at_boot=np.array([[TEXT + 6, 4, reason]], np.uint64))
     why = refusal(written, "vm_fault+4 = hex:9090")
-    assert why.endswith(f"vm_fault+0x4 is refused: {reason.text}; vm_fault+0xa is behind it")
+    assert why.endswith(f"vm_fault+0x4 is refused: {reason.text}; vm_fault+0xa comes after it")
     assert patched(written, "vm_fault+4 = hex:90", "vm_fault+10 = hex:90").patches
 
 

@@ -76,7 +76,7 @@ def covered(
     every = [_one(code, found, row, place, task, has_stack=has_stack) for row, task in zip(rows, tasks, strict=False)]
     behind = dead
     for row in reversed(rows):
-        every[row] = replace(every[row], dead_behind=behind & ~machine.effector.held)
+        every[row] = replace(every[row], dead_after=behind & ~machine.effector.held)
         behind &= dead if found.flow[row] == Flow.BRANCH else _MASK
         behind = (behind | int(effects.writes[row])) & ~int(effects.reads[row]) & ~machine.effector.held
         every[row] = replace(every[row], dead=behind)

@@ -48,7 +48,7 @@ class Covered:
     dead: int
     has_stack: bool
     task: Count | Record | None
-    dead_behind: int = 0
+    dead_after: int = 0
 
 
 def covered_in(material: Material, one: Groups, tasks: Iterable[Count | Record | None]) -> list[Covered]:
@@ -64,7 +64,7 @@ def covered_in(material: Material, one: Groups, tasks: Iterable[Count | Record |
             int(rows.dead[row]),
             bool(rows.has_stack[row]),
             task,
-            int(rows.dead_behind[row]),
+            int(rows.dead_after[row]),
         )
         for row, task in zip(range(len(numbers)), tasks, strict=False)
     ]
@@ -80,7 +80,7 @@ def rows_of(group: Sequence[Covered]) -> Rows:
         np.array([one.flow for one in group], np.uint8),
         code,
         np.array([one.dead for one in group], np.uint32),
-        np.array([one.dead_behind for one in group], np.uint32),
+        np.array([one.dead_after for one in group], np.uint32),
         np.array([one.has_stack for one in group], np.bool_),
         np.zeros(len(group), np.int64),
     )

@@ -40,7 +40,7 @@ def groups_of(image: str) -> tuple[Material, Groups]:
     return material, groups(found, sites, decisions, AMD64.jump)
 
 
-def dead_behind(material: Material, first: int) -> Callable[[int], int]:
+def dead_after(material: Material, first: int) -> Callable[[int], int]:
     """What is dead at an address to which the group that begins at a row leads: nothing, where that is not known.
     Behind the room for the kernel's tracer more is, which no code shows."""
     found, traced = material.found, 0
@@ -66,7 +66,7 @@ def test_drawn_groups(image: str) -> None:
         tasks = (choose.choice(both) if first % 2 else record for both in counts)
         covered = covered_in(material, group, tasks)
         try:
-            difference = Moved(covered, moved_by(choose)).differences(choose, dead_behind(material, first))
+            difference = Moved(covered, moved_by(choose)).differences(choose, dead_after(material, first))
         except ImmovableError:
             refused += 1
             continue
