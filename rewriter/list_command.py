@@ -43,7 +43,7 @@ def list_image(source: Source, specs: Sequence[str], options: ListOptions, progr
     """List what probe names stand for. Without names: what a patched image has, or else all fbt and static probes.
 
     Raises:
-        KinstError: the image cannot be read, or a name stands for nothing.
+        KinstError: the image cannot be read, or a name matches nothing.
     """
     opened = open_source(source, progress=progress)
     if opened.manifest is not None and len(opened.manifest.probes) and not specs and not options.jumps:

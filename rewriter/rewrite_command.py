@@ -32,7 +32,7 @@ from kinst.targets.patch import Patch
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RewriteOptions:
-    """What is to be written, and what is to be reported of it."""
+    """What to write, and what to report about it."""
 
     probes: Sequence[str]
     patches: Sequence[str]
@@ -51,7 +51,7 @@ class RewriteOptions:
 
 @dataclass(frozen=True, slots=True)
 class _Planned:
-    """What is to be written."""
+    """What to write."""
 
     opened: Opened
     added: Sequence[Patch]
@@ -63,7 +63,7 @@ def rewrite_image(source: Source, target: Path, options: RewriteOptions, progres
     """Patch an image and report what was done.
 
     Raises:
-        KinstError: the image cannot be read, a name stands for nothing, or there is no room for the trampolines.
+        KinstError: the image cannot be read, a name matches nothing, or there is no room for the trampolines.
         OSError: `target` cannot be written.
     """
     planned = _planned(source, options, progress)

@@ -99,7 +99,7 @@ def _symbol_file(path: Path, image: Image) -> Symbols:
 def listed_probes(
     opened: Opened, resolution: Resolution, progress: Progress = silent
 ) -> tuple[Manifest, NDArray[np.intp], Refusals]:
-    """A manifest, the rows of those of its probes that the names stand for, and the sites that have no trampoline."""
+    """A manifest, the rows of those of its probes that the names match, and the sites that have no trampoline."""
     fresh, _ = manifest_of(resolution)
     plan = make_plan(resolution, earlier=opened.manifest, progress=progress)
     planned = plan.manifest
@@ -122,7 +122,7 @@ def plan_probes(
     """Resolve probe names and plan the rewriting.
 
     Raises:
-        KinstError: the error of the first name that comes to nothing, or no room for the trampolines.
+        KinstError: the error of the first name that matches nothing, or no room for the trampolines.
     """
     resolution = resolve(
         opened.program, names, include_excluded=include_excluded, inlines=opened.inlines(), progress=progress

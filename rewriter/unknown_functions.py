@@ -3,7 +3,7 @@ of work that a right one takes.
 
 A file has a function's name among its symbols, or a Linux kernel has it in its kallsyms. Debug information may have a
 name of its own (for what is inlined everywhere), as a string. So a name that is no symbol's, and whose bytes are
-nowhere in the file, stands for nothing. Wherever this is uncertain nothing is said: resolving the names will tell.
+nowhere in the file, matches nothing. Where this is uncertain no error is given: resolving the names decides.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -194,7 +194,7 @@ def alignment_of(kind: CType) -> int:
 @dataclass(frozen=True, slots=True)
 class Symbol:
     """A named object or function of an image. `address` is a link address; `type` is None where debug
-    information does not tell it."""
+    information does not give it."""
 
     name: str
     module: str

@@ -1,4 +1,4 @@
-"""Where a standalone image keeps what its probes find, and in which form: for whoever reads it out.
+"""Where a standalone image keeps what its probes find, and in which form, for the tools that read it.
 
 Such an image has jumps at its sites and needs no handler. All words are 64 bits, little-endian, as every machine of
 these has them.

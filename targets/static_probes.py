@@ -29,7 +29,7 @@ _KIND: Final = 3
 _OWNER: Final = b"stapsdt\0"
 _ADDRESSES: Final = struct.Struct("<QQQ")
 _MASK: Final = (1 << 64) - 1
-_LONGEST: Final = 1 << 16  # bytes of a descriptor that is believed
+_LONGEST: Final = 1 << 16  # bytes of a descriptor that is trusted
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.$-]{0,62}", re.ASCII)
 _OPERAND: Final = re.compile(r"(?:(-?)([0-9]+)(f?)@)?(.*)", re.DOTALL)
 _BETWEEN: Final = re.compile(r"\s+(?=-?[0-9]+f?@)")

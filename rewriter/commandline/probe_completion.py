@@ -1,4 +1,4 @@
-"""What is typed of a probe description, and the image before it -> how it may go on, field by field.
+"""A probe description as far as it is typed, and the image before it -> completions, field by field.
 
 If there are many functions, the beginnings of their names are offered (`vfs_`, `sys_`), up to the next underscore: a
 kernel has more than a shell can show.
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 else:
     Items = list  # click 8.1's items have no parameter
 
-Value = tuple[str, str]  # and whether it is complete, or goes on
+Value = tuple[str, str]  # and `_WHOLE` if it is complete, else `_OPEN`
 
 _WHOLE: Final = "plain"
 _OPEN: Final = "open"

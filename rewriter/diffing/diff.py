@@ -157,7 +157,7 @@ def _load_address(original: Image, patched: Image, address: int) -> int:
     for segment in patched.segments:
         if segment.address == address and (address - segment.load_address) % 2**64 in distances:
             # The patched file could name any load address: one that no other segment's distance supports is not
-            # believed.
+            # trusted.
             return segment.load_address
     return (address - min(distances, default=0)) % 2**64
 

@@ -83,7 +83,7 @@ def _in_code(image: Image, parts: Sequence[Addresses]) -> Addresses:
 
 
 def _in_tables(image: Image) -> Iterator[Addresses]:
-    """What is stored as a distance: where the kernel goes on after a fault, and where static keys jump."""
+    """What is stored as a distance: where the kernel resumes after a fault, and where static keys jump."""
     yield expected_faults(image).fixup
     place = None if image.kind is FileKind.REL else table_place(image, *JUMP_LABELS)
     for layout in JUMP_LABEL_LAYOUTS if place is not None else ():

@@ -1,4 +1,4 @@
-"""A program -> runs of padding that never execute and that nobody writes: there jumps may be."""
+"""A program -> runs of padding that are never executed or written: jumps may be put there."""
 
 from dataclasses import dataclass
 from typing import Final

@@ -35,7 +35,7 @@ class Jumps:
     """The instructions of a region, and which of them are indirect jumps.
 
     `code` has 32 spare bytes at its end; `base` is its address, and `offsets` count from there. `leads_on`: control
-    goes on from the instruction to the next one, which is reached from nowhere else. `rows`: of the jumps.
+    falls through from the instruction to the next one, which is reached from nowhere else. `rows`: of the jumps.
     """
 
     code: NDArray[np.uint8]

@@ -109,7 +109,7 @@ def _copies(count: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Inlined:
-    """The functions that a name stands for: inlined copies, and those that have code of their own."""
+    """The functions that a name matches: inlined copies, and those that have code of their own."""
 
     found: tuple[InlineFunction, ...]
     fbt: Selection

@@ -22,7 +22,7 @@ from kinst.targets.probe import ProbeName
 
 @dataclass(frozen=True, slots=True)
 class Remembered:
-    """A name that the image was patched with earlier: what it stands for, with the interface of
+    """A name that the image was patched with earlier: its sites, with the interface of
     `inline_probes.Inlined`."""
 
     known: InlinedName

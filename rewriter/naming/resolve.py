@@ -79,7 +79,7 @@ class Outcome:
 
     @property
     def total(self) -> int:
-        """Sites that the name stands for, refused ones included."""
+        """Sites that the name matches, refused ones included."""
         return len(self.choice) + len(self.refusals)
 
     def note(self) -> str:
@@ -151,7 +151,7 @@ def resolve(
 
     Args:
         program: the unpatched image.
-        names: what to probe. A name that stands for nothing has an outcome with an error; nothing is raised for it.
+        names: what to probe. A name that matches nothing has an outcome with an error; nothing is raised for it.
         include_excluded: probe what `exclusions` would leave alone.
         inlines: where inlined functions are looked up; else in the image's own debug information.
         progress: notified while code is decoded.
@@ -414,7 +414,7 @@ def _with_names(code: Decoded, name: ProbeName, sites: Sites) -> Sites:
 
 
 def _why_nothing(program: Program, code: Decoded, wanted: _Wanted, rows: Rows, refused: Refusals) -> str:
-    """Why a name stands for nothing, with the nearest thing that would do."""
+    """Why a name matches nothing, with the nearest thing that would do."""
     if len(refused):
         return _why_refused(program, code, refused)
     if wanted.offset is not None and ProbeKind.KINST in wanted.kinds:

@@ -112,7 +112,7 @@ def _asked_for(tracepoint: Tracepoint) -> StaticProbe:
 
 
 def matching_static(probes: Sequence[StaticProbe], name: ProbeName, module: str) -> Rows:
-    """Rows of the probes that a name stands for. Provider `sdt` stands for all static probes, whatever provider each of
+    """Rows of the probes that a name matches. Provider `sdt` matches all static probes, whatever provider each of
     them names; `module` is the image's own."""
     address, is_image = name.address, name.matches_image(module)
     is_provider = matcher("" if name.provider == SDT else name.provider)

@@ -134,7 +134,7 @@ def _signed(text: str, bits: int) -> int:
 
 
 def _distance(text: str, address: int, bits: int) -> int:
-    """From an address to the one in `text`: a signed number of so many bits, even."""
+    """From an address to the one in `text`: signed, even, and of at most `bits` bits."""
     distance = (_number(text, 0, (1 << 64) - 1) - address + (1 << 63)) % (1 << 64) - (1 << 63)
     if not -(1 << bits - 1) <= distance < 1 << bits - 1 or distance % 2:
         raise ValueError(f"{text} is out of reach, {distance:#x} bytes away, or odd")

@@ -24,7 +24,7 @@ _NONE: Final = np.zeros(0, np.uint64)
 
 @dataclass(frozen=True, slots=True)
 class ExpectedFaults:
-    """Columns, one row an entry: the instruction that may fault, and where the kernel goes on."""
+    """Columns, one row an entry: the instruction that may fault, and where the kernel resumes."""
 
     instruction: NDArray[np.uint64]
     fixup: NDArray[np.uint64]

@@ -1,7 +1,7 @@
 """What a manifest says about itself and about its image must be consistent, which is checked before any of it is used.
 
 A record that points outside its table, a site without a slot, or header bytes that the original did not have would be
-believed, and crash or be written, later and far away. Each check is one pass over columns: there may be millions of
+trusted, and crash or be written, later and far away. Each check is one pass over columns: there may be millions of
 rows.
 """
 

@@ -1,6 +1,6 @@
 """The JSON head of a manifest: its scalar fields, static probes, inlined names and patches <-> values, each bounded.
 
-The values are chosen by whoever made the file: a number must be an integer in a range, and a text has no control
+The values are untrusted: a number must be an integer in a range, and a text has no control
 characters in it.
 """
 

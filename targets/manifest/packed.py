@@ -6,7 +6,7 @@ The packed form, all little-endian: the header of `kinst.targets.manifest.seal`,
     sites, probes, enablings, functions, names, numbers, symbols, strings, and of jumps their places, what was there
     and their code: see `kinst.targets.manifest.tables`
 
-The content is chosen by whoever made the file. Digests are compared first; then every number and text is bounded.
+The content is untrusted. Digests are compared first; then every number and text is bounded.
 """
 
 from typing import Final

@@ -11,8 +11,8 @@ All little-endian:
    32  32  SHA-256 of the 12 bytes at 0, the 16 at 16, and everything after this
    64      JSON head, then tables: see `kinst.targets.manifest.packed`
 
-Every version keeps the first 16 bytes, so that another format can be told from a damaged one. Digests tell of damage;
-whoever means harm makes them anew, so what they cover is believed no more than the rest of the file.
+Every version keeps the first 16 bytes, so that another format can be told from a damaged one. Digests show damage,
+not malice: an attacker computes them anew, so what they cover is trusted no more than the rest of the file.
 """
 
 import hashlib

@@ -9,7 +9,7 @@ how long its content is. The content of a table of records, column after column:
 
 That of names is the names.
 
-Whoever made the file chose the numbers: what a table comes to is compared with a bound before there is room for it.
+The numbers are untrusted: the size of a table is compared with a bound before memory is allocated for it.
 """
 
 from collections.abc import Iterator, Mapping
@@ -76,8 +76,8 @@ def read_tables(
     """The tables, read-only.
 
     Args:
-        body: of the manifest, nothing of it believed.
-        counts: how many records each has, not believed either.
+        body: of the manifest, nothing of it trusted.
+        counts: how many records each has, not trusted either.
         records: what the records of each are, in the order of the tables.
         most: bytes that all of them may have together.
 

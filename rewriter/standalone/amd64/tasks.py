@@ -5,8 +5,8 @@
     there
 
 Other CPUs and interrupt handlers see only the two locked instructions, and stores to a place that belongs to this
-record alone. Stores are not reordered with other stores (SDM volume 3, "Memory Ordering"): whoever sees the ticket sees
-the words.
+record alone. Stores are not reordered with other stores (SDM volume 3, "Memory Ordering"): a reader that
+sees the ticket sees the words.
 """
 
 from collections.abc import Iterator, Sequence

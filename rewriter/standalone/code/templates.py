@@ -122,7 +122,7 @@ class Templates:
         return self._each("leave", self._to_jump_by(dead), self.generator.leave)
 
     def jumps(self, sizes: Numbers, dead: Masks) -> Numbers:
-        """Jumps to trampolines, of so many bytes at most."""
+        """Jumps to trampolines; `sizes`: the most bytes that each may have."""
         keys = sizes << _SIZE | self._to_jump_by(dead)
         return self._each("jump", keys, lambda key: self.generator.jump(key >> _SIZE, key & _DEAD))
 

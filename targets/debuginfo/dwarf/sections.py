@@ -18,7 +18,7 @@ from kinst.targets.errors import ImageError
 
 _COMPRESSED: Final = 0x800  # SHF_COMPRESSED
 _CHDR: Final = struct.Struct("<IIQQ")  # Elf64_Chdr: type, reserved, size, alignment
-_LARGEST: Final = 1 << 32  # a larger size in a header is not believed
+_LARGEST: Final = 1 << 32  # a larger size in a header is not trusted
 
 
 class DebugSections:
