@@ -83,7 +83,8 @@ class Trace(Reader):
 
     @property
     def ql(self) -> BareQiling:
-        """The machine as a Qiling object: memory by physical address, registers, hooks, snapshots."""
+        """The machine as a Qiling object: memory by physical address, registers, hooks, snapshots. From then on the
+        clock `icount` counts instructions one by one, for up to five times the CPU: hooks see each of them once."""
         return self.guest.system.engine.ql
 
     @property

@@ -279,6 +279,10 @@ ARM64 = ArchFacts(
     engine=EngineFacts(
         qiling="ARM64",
         unicorn="arm64",
+        library_suffix="aarch64",
+        start_words=3,
+        has_segments=False,
+        has_sizeless=False,
         cpu_model="UC_CPU_ARM64_A57",
         # Unicorn's own choice is 1 KiB, and its TLBI of a page of the guest's would leave three quarters of it behind.
         page_size=4096,

@@ -24,6 +24,10 @@ class EngineFacts:
 
     qiling: str  # in QL_ARCH
     unicorn: str  # of the module unicorn.<name>_const, whose constants begin with UC_<NAME>_
+    library_suffix: str  # what the names of its library's functions for the machine end with
+    start_words: int  # what it keeps for the start of each translated instruction: words of the guest's state
+    has_segments: bool  # PCs count from the base of a segment, which need not be 0
+    has_sizeless: bool  # an undefined instruction has no size for it; else what has none is no instruction
     cpu_model: str | None  # None: Unicorn's own choice will do
     page_size: int | None  # None: likewise
     interrupt_bias: int  # what Unicorn adds to the PC before it calls UC_HOOK_INTR, whatever the exception

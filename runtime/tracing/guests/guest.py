@@ -64,7 +64,7 @@ class Guest:
 
     @property
     def ql(self) -> BareQiling:
-        """The machine as a Qiling object: `mem`, `arch.regs`, hooks, `stop`, `save`, `restore`."""
+        """The machine as a Qiling object: `mem`, `arch.regs`, hooks, `stop`, `save`, `restore`. See `Trace.ql`."""
         return self.system.engine.ql
 
     @property
