@@ -66,11 +66,11 @@ class Factory:
             standalone: what they do, and where the data are.
             rooms: where trampolines may be, ascending.
         """
-        material, facts = self._material, self._material.program.image.facts
+        material, image = self._material, self._material.program.image
         found, sites = material.found, manifest.sites["address"]
         rows = np.minimum(np.searchsorted(found.address, sites), len(found) - 1)
         refused = dict.fromkeys(np.flatnonzero(found.address[rows] != sites).tolist(), _OVERLAPS)
-        refused |= obstacles(manifest, standalone, facts)
+        refused |= obstacles(manifest, standalone, image)
         if refused:
             return _nothing(refused)
         decisions, is_near = decide_on(self._ground, rows, rooms), self._is_near(sites, rooms)
@@ -78,8 +78,8 @@ class Factory:
         refused = dict(zip(traps.tolist(), _texts(decisions.hindrance[traps]), strict=True))
         if refused and not is_near:
             return _nothing(refused)
-        wanted = groups(found, rows, decisions, facts.jump)
-        todo = Todo(rows, tasks(manifest, standalone, facts), refused)
+        wanted = groups(found, rows, decisions, image.facts.jump)
+        todo = Todo(rows, tasks(manifest, standalone, image), refused)
         built = build(self._templates, material, wanted, todo, rooms, self._progress, is_near=is_near)
         if built.refused:
             return Made((), built.jumps, built.trampolines, built.refused, built.needed)

@@ -20,7 +20,7 @@ class Needs:
     """What a clause looks at.
 
     Who only has records of an image or of QEMU refuses what is in `others`: `tracing.standalone.admission` and
-    `live.keeping`. A new field is looked at there as well: what they do not know would be 0.
+    `live.fields`. A new field is looked at there as well: what they do not know would be 0.
     """
 
     arguments: set[int] = field(default_factory=set)  # arg0 and args[0] are 0

@@ -78,6 +78,8 @@ class Guest:
     register: Callable[[str], int] = lambda _name: 0  # a register of the CPU, including those outside the trap frame
     bias: int = 0  # how far, in bytes, the image was moved when it was loaded
     stack_size: int | None = None  # bytes of the stacks that the kernel makes; None if that is not known
+    # The current task's address, where memory has only that task's words; None: registers and memory lead to it.
+    task: Callable[[], int] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -100,7 +100,7 @@ class LiveGuest:
             self._hits.poll()
         if end is not None:
             self.finish(end)
-        self._next = self.clock.now() + _EVERY
+        self._next = self.clock.now() + (_EVERY if self._hits is None else self._hits.interval)
 
     def fold(self) -> None:
         """Give counts to aggregations, which are about to be read."""

@@ -52,7 +52,7 @@ class LinuxProfile:
         self._stack_pointer = guest.arch.stack_pointer
         self._way = cache(lambda *members: find_way(guest.types, _TASK, members))  # types are large: asked when wanted
         self._saved = SavedRegisters(guest)
-        self._threads = LinuxThreads(guest.memory, self._way, guest.stack_size)
+        self._threads = LinuxThreads(guest.memory, self._way, guest.stack_size, sees_others=guest.task is None)
         self._tasks = LinuxTasks(guest)
 
     def begin(self, forget: Callable[[int], None]) -> None:
@@ -153,6 +153,8 @@ class LinuxProfile:
 
     def _current(self) -> int:
         """The current task's address; 0 before there is one."""
+        if self._guest.task is not None:
+            return self._guest.task()
         for name in self._current_at.registers:
             task = self._register(name)
             if task & _KERNEL and self._is_there(task):

@@ -39,10 +39,21 @@ _Task = tuple[int, int]  # its address, and its own number
 class LinuxThreads:
     """The tasks that used self->. `find` gives the way from a task to a member; None: the kernel does not tell."""
 
-    def __init__(self, memory: Memory, find: Callable[[str], Way | None], stack_size: int | None) -> None:
-        """`stack_size` is that of the kernel's stacks in bytes; None if it is not known. Nothing is read yet."""
+    def __init__(
+        self, memory: Memory, find: Callable[[str], Way | None], stack_size: int | None, *, sees_others: bool = True
+    ) -> None:
+        """Nothing is read yet.
+
+        Args:
+            memory: the guest's.
+            find: see the class.
+            stack_size: that of the kernel's stacks in bytes; None if it is not known.
+            sees_others: memory has other tasks than the current one. Else one is gone when its memory is another's.
+        """
         self._memory, self._load, self._find = memory, memory.load, find
         self._size = stack_size or _ADDRESSES
+        self._sees_others = sees_others
+        self._latest: dict[int, _Task] = {}  # by address, where others are not seen
         self._keys: dict[_Task, tuple[int, int]] = {}  # -> its key, and the first address of its stack
         self._count = 0
         self._limit = _FEWEST
@@ -79,8 +90,13 @@ class LinuxThreads:
         return None if found is None else Known(found[1], found[1] + self._size, word)
 
     def _new(self, task: _Task) -> tuple[int, int]:
-        if len(self._keys) >= self._limit:
-            self._sweep()
+        if self._sees_others:
+            if len(self._keys) >= self._limit:
+                self._sweep()
+        else:
+            if (gone := self._latest.get(task[0])) is not None:
+                self._forget(self._keys.pop(gone)[0])
+            self._latest[task[0]] = task
         self._count += 1
         known = self._keys[task] = self._count, self._number(task[0], "stack")
         return known

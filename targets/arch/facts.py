@@ -85,6 +85,16 @@ class JumpFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class CpuNumberFacts:
+    """The number that a CPU itself has, as code of the kernel reads it."""
+
+    mask: int  # its bits in what is read
+    is_cheap: bool  # no hypervisor is asked for it
+    # Who may not read it is told by two instructions: code that has the first and not the second may. None: all may.
+    only_with: tuple[bytes, bytes] | None
+
+
+@dataclass(frozen=True, slots=True)
 class ArchFacts:
     """Everything that differs between machines and needs no code. No field of it, nor of the records in it, has a
     default: None is given where a field's comment says what it means.
@@ -152,6 +162,7 @@ class ArchFacts:
     c_registers: Mapping[str, int]  # what firmware or a kernel's start has set before C code runs
     c_symbols: Mapping[str, str]  # registers that hold the address of a symbol throughout a program
     unwind: UnwindFacts
+    cpu_number: CpuNumberFacts
 
     operand_registers: Mapping[str, int]  # registers and parts of them, as the assembler spells them, without %
     nops: tuple[bytes, ...]  # what an instruction that does nothing begins with: static probes stand at one

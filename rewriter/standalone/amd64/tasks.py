@@ -1,10 +1,12 @@
 """What is to be done at a site of amd64 -> the code that does it, and leaves no trace in the guest.
 
     count    lock incq cell(%rip)
-    record   a ticket by lock xadd, its place in the ring, the words, and the ticket, which says that the rest is there
+    record   a ticket by lock xadd, its place in the ring, which lock bts takes, the words, and the ticket, which says
+             that the rest is there
 
-All that other CPUs, and handlers of interrupts that come meanwhile, can see are these two instructions with a lock, and
-stores to a place that is this record's alone. The processor stores in order: the ticket is seen last.
+All that other CPUs, and handlers of interrupts that come meanwhile, can see are these three instructions with a lock,
+and stores to a place that is this record's alone: whoever comes there a turn of the ring later finds the bit, and takes
+the place that nobody reads. The processor stores in order: the ticket is seen last.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,21 +17,27 @@ import numpy as np
 
 from kinst.rewriter.liveness.effects import effector
 from kinst.rewriter.standalone.amd64.kept import Kept, kept
-from kinst.rewriter.standalone.amd64.pieces import template
-from kinst.rewriter.standalone.code.parts import Parts
+from kinst.rewriter.standalone.amd64.pieces import narrow, template
+from kinst.rewriter.standalone.amd64.reads import Free, number_of_cpu, of_stack, of_task
+from kinst.rewriter.standalone.code.parts import Parts, joined
 from kinst.rewriter.standalone.code.trampoline import (
     Clock,
     Constant,
     Count,
+    Cpu,
+    Current,
     ImmovableError,
     Masks,
+    Member,
     Record,
     Register,
+    Stack,
     Task,
     Varying,
     Word,
+    placed,
 )
-from kinst.targets.arch.amd64 import AMD64, GENERAL, RAX, RBP, RDX, REGISTERS, RIP, RSP
+from kinst.targets.arch.amd64 import AMD64, GENERAL, RAX, RBP, RBX, RCX, RDX, REGISTERS, RIP, RSP
 from kinst.targets.standalone import WORD
 
 _FLAGS: Final = sum(effector(AMD64).flags.values())
@@ -37,7 +45,6 @@ _COUNTED: Final = _FLAGS & ~effector(AMD64).flags["cf"]  # inc leaves CF
 _REGISTERS: Final = (1 << len(GENERAL)) - 1
 # A stack is found by those two, by an interrupt's handler, too.
 _FREE: Final = tuple(number for number in range(len(GENERAL)) if number not in (RSP, RBP))
-_NARROW: Final = (*(f"e{name[1:]}" for name in GENERAL[:8]), *(f"{name}d" for name in GENERAL[8:]))
 _NARROWEST: Final = 0xFFFF_FFFF
 
 
@@ -88,49 +95,82 @@ def _read(words: Sequence[Word]) -> int:
 
 
 def _recorded(record: Record, free: _Free) -> Parts:
-    """A record. rdtsc needs rax and rdx: then the ticket waits where the site's row will be."""
+    """A record. rdtsc needs rax and rdx, cpuid also rbx and rcx: then the ticket waits where the site's row will be."""
     words = record.words
-    has_clock = Clock() in words
-    fixed = (RAX, RDX) if has_clock else (RAX,) if free.has_flags else ()
-    rest = sorted(set(_FREE) - {*fixed}, key=lambda one: (not free.registers >> one & 1, Register(one) in words))
-    work = (*fixed, *rest)[:3]
+    first, more = _fixed(words, has_flags=free.has_flags)
+    rest = [one for one in _FREE if one not in (*first, *more)]
+    rest.sort(key=lambda one: (not free.registers >> one & 1, Register(one) in words))
+    work = (*first, *rest)[:3]
+    around = free.kept(*work, *more)
     ticket, other, place = (GENERAL[number] for number in work)
-    around = free.kept(*work)
-    return template(
-        (
-            *around.before,
-            f"movl $0x1, %{_NARROW[work[0]]}",
-            f"lock xaddq %{ticket}, @ring(%rip)",
-            f"movl %{_NARROW[work[0]]}, %{_NARROW[work[2]]}",
-            f"andl ${record.mask:#x}, %{_NARROW[work[2]]}",
-            f"imulq ${record.stride:#x}, %{place}, %{place}",
-            f"leaq @first(%rip), %{other}",
-            f"addq %{other}, %{place}",
-            *([f"movq %{ticket}, {WORD:#x}(%{place})"] if has_clock else []),
-            *_stores(words, around, other, place),
-            *([f"movq {WORD:#x}(%{place}), %{ticket}"] if has_clock else []),
-            f"movq $@site, {WORD:#x}(%{place})",
-            f"incq %{ticket}",
-            f"movq %{ticket}, (%{place})",
-            *around.behind,
-        )
+    waits = any(not isinstance(word, Register | Constant | Varying) for word in words)
+    return joined(
+        template(
+            (
+                *around.before,
+                f"movl $0x1, %{narrow(work[0])}",
+                f"lock xaddq %{ticket}, @ring(%rip)",
+                f"movl %{narrow(work[0])}, %{narrow(work[2])}",
+                f"andl ${record.mask:#x}, %{narrow(work[2])}",
+                f"imulq ${record.stride:#x}, %{place}, %{place}",
+                f"leaq @first(%rip), %{other}",
+                f"addq %{other}, %{place}",
+                f"leaq {record.behind:#x}(%{other}), %{other}",
+                f"lock btsq $0x3f, (%{place})",
+                f"cmovcq %{other}, %{place}",
+                *([f"movq %{ticket}, {WORD:#x}(%{place})"] if waits else []),
+            )
+        ),
+        _stores(words, around, Free(work[0], work[1], work[2], around.depth), has_stack=free.has_stack),
+        template(
+            (
+                *([f"movq {WORD:#x}(%{place}), %{ticket}"] if waits else []),
+                f"movq $@site, {WORD:#x}(%{place})",
+                f"incq %{ticket}",
+                f"movq %{ticket}, (%{place})",
+                *around.behind,
+            )
+        ),
     )
 
 
-def _stores(words: Sequence[Word], around: Kept, other: str, place: str) -> Iterator[str]:
-    """Each word to its place, by way of the register `other` if need be."""
-    for row, word in enumerate(words):
-        low, high = f"{WORD * (2 + row):#x}(%{place})", f"{WORD * (2 + row) + 4:#x}(%{place})"
-        match word:
-            case Clock():
-                yield from ("rdtsc", f"movl %eax, {low}", f"movl %edx, {high}")
-            case Constant(value):
-                yield from (f"movl ${value & _NARROWEST:#x}, {low}", f"movl ${value >> 32 & _NARROWEST:#x}, {high}")
-            case Varying(name):
-                yield f"movq $@{name}, {low}"
-            case Register(number):
-                load, source = _source(number, around, other)
-                yield from (*load, f"movq %{source}, {low}")
+def _fixed(words: Sequence[Word], *, has_flags: bool) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The registers that have to have the ticket and serve as another one, as far as that is not free; and more that
+    are clobbered."""
+    if Cpu() in words:
+        return (RAX, RDX), (RBX, RCX)
+    return ((RAX, RDX) if Clock() in words else (RAX,) if has_flags else ()), ()
+
+
+def _stores(words: Sequence[Word], around: Kept, free: Free, *, has_stack: bool) -> Parts:
+    """All words, to their places. Those of the stack come last, since they need to know the task."""
+    every = [*placed(words)]
+    plain = template(line for at, word in every for line in _lines(at, word, around, free))
+    cpu = [number_of_cpu(at, free.place) for at, word in every if isinstance(word, Cpu)]
+    stacks = [(at, word) for at, word in every if isinstance(word, Stack)]
+    members = [(at, word) for at, word in every if isinstance(word, Current | Member)]
+    asked = [word.of if isinstance(word, Member) else word for _, word in members]
+    asked += [word.task.of for _, word in stacks if word.task is not None]
+    task = of_task(members, asked[0], free) if asked else ()
+    return joined(plain, *cpu, task, *(of_stack(at, word, free, has_stack=has_stack) for at, word in stacks))
+
+
+def _lines(at: int, word: Word, around: Kept, free: Free) -> Iterator[str]:
+    """A word that is no memory, to its place, by way of a register if need be."""
+    place, other = GENERAL[free.place], GENERAL[free.other]
+    low, high = f"{at:#x}(%{place})", f"{at + 4:#x}(%{place})"
+    match word:
+        case Clock():
+            yield from ("rdtsc", f"movl %eax, {low}", f"movl %edx, {high}")
+        case Constant(value):
+            yield from (f"movl ${value & _NARROWEST:#x}, {low}", f"movl ${value >> 32 & _NARROWEST:#x}, {high}")
+        case Varying(name):
+            yield f"movq $@{name}, {low}"
+        case Register(number):
+            load, source = _source(number, around, other)
+            yield from (*load, f"movq %{source}, {low}")
+        case _:
+            pass
 
 
 def _source(number: int, around: Kept, other: str) -> tuple[list[str], str]:

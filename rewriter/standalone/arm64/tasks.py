@@ -9,16 +9,18 @@ from functools import partial
 from typing import Final, assert_never
 
 from kinst.rewriter.assemble import assemble
+from kinst.rewriter.standalone.arm64 import reads
 from kinst.rewriter.standalone.arm64.holes import address_hole, number_hole
 from kinst.rewriter.standalone.code import scratch
 from kinst.rewriter.standalone.code.parts import HERE, TARGET, Parts
-from kinst.rewriter.standalone.code.recording import registers_of, stores
+from kinst.rewriter.standalone.code.recording import Plain, registers_of, stores
 from kinst.rewriter.standalone.code.scratch import Scratch
 from kinst.rewriter.standalone.code.template import Assembly, assembled
 from kinst.rewriter.standalone.code.trampoline import (
     Clock,
     Constant,
     Count,
+    Cpu,
     ImmovableError,
     Masks,
     Record,
@@ -26,7 +28,6 @@ from kinst.rewriter.standalone.code.trampoline import (
     Shape,
     Task,
     Varying,
-    Word,
 )
 from kinst.targets.arch.arm64 import ARM64, PC, PSTATE, SP
 from kinst.targets.standalone import WORD
@@ -43,7 +44,9 @@ again:
     cbnz {failed}, again
     sevl
 """
-# The place of record n is n modulo the capacity: its lowest bits.
+_CLOCK, _NUMBER = "cntvct_el0", "mpidr_el1"  # of the CPU
+# The place of record n is n modulo the capacity: its lowest bits. Whoever finds the highest bit of its first word set,
+# since somebody still writes there, takes the place that nobody reads.
 _RECORD: Final = """
     la {ring}, ring
 again:
@@ -51,15 +54,30 @@ again:
     add {place}, {ticket}, #1
     stxr {failed}, {place}, [{ring}]
     cbnz {failed}, again
-    sevl
     {index}
     mov {spare}, #{stride}
     la {ring}, first
     madd {place}, {place}, {spare}, {ring}
+claim:
+    ldxr {spare}, [{place}]
+    tbnz {spare}, #63, taken
+    orr {spare}, {spare}, #0x8000000000000000
+    stxr {lost}, {spare}, [{place}]
+    cbnz {lost}, claim
+    b claimed
+taken:
+    {index_again}
+    mov {ring}, #{capacity}
+    sub {spare}, {ring}, {spare}
+    mov {ring}, #{stride}
+    madd {place}, {spare}, {ring}, {place}
+claimed:
+    {reads}
     {words}
     add {ticket}, {ticket}, #1
     dmb ish
     str {ticket}, [{place}]
+    sevl
 """
 
 
@@ -92,24 +110,33 @@ def _recording(task: Record, dead: int, *, has_stack: bool) -> str:
         raise ImmovableError("pstate cannot be recorded by a trampoline")
     chosen = scratch.scratch(_TO_RECORD, _USABLE, dead, registers_of(task), has_stack=has_stack)
     ring, ticket, place, spare = _names(chosen)
+    free = reads.Free(ring, spare, ticket, place, chosen.frame)
     text = _RECORD.format(
         ring=ring,
         ticket=ticket,
         place=place,
         spare=spare,
         failed=spare.replace("x", "w"),
-        index=f"and {place}, {ticket}, #{task.mask}" if task.mask else f"mov {place}, xzr",
+        lost=ring.replace("x", "w"),
+        index=_index(place, ticket, task.mask),
+        index_again=_index(spare, ticket, task.mask),
+        capacity=task.mask + 1,
         stride=task.stride,
+        reads=reads.of_memory(task, free, has_stack=has_stack),
         words=stores(task, partial(_load, chosen, spare), f"str {{register}}, [{place}, #{{offset}}]"),
     )
     return _kept(chosen, text)
 
 
-def _load(chosen: Scratch, spare: str, word: Word) -> tuple[str, str]:
+def _index(register: str, ticket: str, mask: int) -> str:
+    return f"and {register}, {ticket}, #{mask}" if mask else f"mov {register}, xzr"
+
+
+def _load(chosen: Scratch, spare: str, word: Plain) -> tuple[str, str]:
     """The register that a word is in, and the line that loads it."""
     match word:
-        case Clock():
-            return spare, f"mrs {spare}, cntvct_el0"
+        case Clock() | Cpu():
+            return spare, f"mrs {spare}, {_CLOCK if isinstance(word, Clock) else _NUMBER}"
         case Varying(name):
             return spare, f"number {spare}, {name}"
         case Constant(value):

@@ -28,6 +28,8 @@ CELL: Final = "cell"
 RING: Final = "ring"
 FIRST: Final = "first"
 SITE: Final = "site"
+PER_CPU: Final = "per_cpu"  # of Linux: the table of where each CPU's own data are
+CURRENT: Final = "current"  # where they have the address of the current task
 GOAL: Final = "goal"
 
 
@@ -65,6 +67,11 @@ def joined(*several: Parts) -> Parts:
         elif part != b"":
             result.append(part)
     return tuple(result)
+
+
+def size_of(parts: Parts) -> int:
+    """Bytes of parts whose holes have no longer form."""
+    return sum(len(part) if isinstance(part, bytes) else part.form.size for part in parts)
 
 
 def distances(start: Addresses, end: Addresses) -> Numbers:

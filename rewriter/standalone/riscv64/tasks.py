@@ -9,20 +9,21 @@ from kinst.rewriter.arch.patterns import distance
 from kinst.rewriter.patching.riscv64 import encode
 from kinst.rewriter.standalone.code import scratch
 from kinst.rewriter.standalone.code.parts import HERE, Parts
-from kinst.rewriter.standalone.code.recording import registers_of, stores
+from kinst.rewriter.standalone.code.recording import Plain, registers_of, stores
 from kinst.rewriter.standalone.code.scratch import Scratch
 from kinst.rewriter.standalone.code.template import Assembly, assembled
 from kinst.rewriter.standalone.code.trampoline import (
     Clock,
     Constant,
     Count,
+    Cpu,
     Masks,
     Record,
     Register,
     Task,
     Varying,
-    Word,
 )
+from kinst.rewriter.standalone.riscv64 import reads
 from kinst.rewriter.standalone.riscv64.holes import address_hole, number_hole
 from kinst.rewriter.standalone.riscv64.short import shortened
 from kinst.targets.arch.riscv64 import GENERAL, PC, RISCV64, SP
@@ -39,7 +40,9 @@ _COUNT: Final = """
     li {one}, 1
     amoadd.d zero, {one}, ({cell})
 """
-# The place of record n is n modulo the capacity: its lowest bits.
+_CLOCK, _NUMBER = "time", "mhartid"  # of the CPU
+# The place of record n is n modulo the capacity: its lowest bits. Whoever finds the highest bit of its first word set,
+# since somebody still writes there, takes the place that nobody reads.
 _RECORD: Final = """
     la {ring}, ring
     li {place}, 1
@@ -49,6 +52,11 @@ _RECORD: Final = """
     mul {place}, {place}, {ring}
     la {ring}, first
     add {place}, {place}, {ring}
+    li {ring}, 1
+    slli {ring}, {ring}, 63
+    amoor.d {ring}, {ring}, ({place})
+    {taken}
+    {reads}
     {words}
     addi {ticket}, {ticket}, 1
     fence
@@ -70,7 +78,7 @@ def done(task: Task, dead: int, *, has_stack: bool, is_compact: bool) -> Parts:
         case Count():
             return assembled(assembly, _counting(dead, has_stack=has_stack))
         case Record():
-            return assembled(assembly, _recording(task, dead, has_stack=has_stack))
+            return assembled(assembly, _recording(task, dead, assembly, has_stack=has_stack))
 
 
 def _counting(dead: int, *, has_stack: bool) -> str:
@@ -80,14 +88,35 @@ def _counting(dead: int, *, has_stack: bool) -> str:
     return _kept(chosen, _COUNT.format(cell=cell, one=number))
 
 
-def _recording(task: Record, dead: int, *, has_stack: bool) -> str:
+def _recording(task: Record, dead: int, assembly: Assembly, *, has_stack: bool) -> str:
     """A record of the ring. The ticket is stored last: who reads it finds the rest."""
     chosen = scratch.scratch(_TO_RECORD, _USABLE, dead, registers_of(task), has_stack=has_stack)
     ring, ticket, place = _names(chosen)
-    index = _index(place, ticket, task.mask)
-    words = stores(task, partial(_load, chosen, ring), f"sd {{register}}, {{offset}}({place})")
-    text = _RECORD.format(ring=ring, ticket=ticket, place=place, index=index, stride=task.stride, words=words)
+    free = reads.Free(ring, ticket, place, chosen.frame, lambda lines: len(assembly.encode(lines)))
+    text = _RECORD.format(
+        ring=ring,
+        ticket=ticket,
+        place=place,
+        index=_index(place, ticket, task.mask),
+        stride=task.stride,
+        taken="\n".join(free.over(f"bge {ring}, zero", *_elsewhere(task, free))),
+        reads=reads.of_memory(task, free, has_stack=has_stack),
+        words=stores(task, partial(_load, chosen, ring), f"sd {{register}}, {{offset}}({place})"),
+    )
     return _kept(chosen, text)
+
+
+def _elsewhere(task: Record, free: reads.Free) -> list[str]:
+    """From the place of a ticket to the one that nobody reads. No other needs the ticket."""
+    base, ticket, place = free.base, free.ticket, free.place
+    return [
+        *_index(base, ticket, task.mask).splitlines(),
+        f"li {ticket}, {task.mask + 1}",
+        f"sub {base}, {ticket}, {base}",
+        f"li {ticket}, {task.stride}",
+        f"mul {base}, {base}, {ticket}",
+        f"add {place}, {place}, {base}",
+    ]
 
 
 def _index(place: str, ticket: str, mask: int) -> str:
@@ -96,11 +125,11 @@ def _index(place: str, ticket: str, mask: int) -> str:
     return f"slli {place}, {ticket}, {unused}\nsrli {place}, {place}, {unused}" if mask else f"li {place}, 0"
 
 
-def _load(chosen: Scratch, spare: str, word: Word) -> tuple[str, str]:
+def _load(chosen: Scratch, spare: str, word: Plain) -> tuple[str, str]:
     """The register that a word is in, and the line that loads it."""
     match word:
-        case Clock():
-            return spare, f"csrr {spare}, time"
+        case Clock() | Cpu():
+            return spare, f"csrr {spare}, {_CLOCK if isinstance(word, Clock) else _NUMBER}"
         case Varying(name):
             return spare, f"number {spare}, {name}"
         case Constant(value):

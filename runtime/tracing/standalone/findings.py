@@ -1,7 +1,7 @@
 """Memory of a standalone image -> what its probes have counted or recorded since the last look.
 
-See `kinst.targets.standalone` for the form. The guest stands still while memory is read, but it may stand in the middle
-of a record, and it may have been started again since the last time.
+See `kinst.targets.standalone` for the form. The guest may stand in the middle of a record, or go on while memory is
+read, and it may have been started again since the last time.
 """
 
 from collections.abc import Callable
@@ -66,8 +66,10 @@ class Findings:
         lost = first - start
         places = self._places(read, first, begun)
         numbers = np.arange(first, begun, dtype=np.uint64)
-        is_done = places[:, 0] == numbers + np.uint64(1)
-        end = None if is_last else self._end(numbers[~is_done])
+        later = int.from_bytes(read(kept.address, WORD), "little")  # what has been begun meanwhile may be in them
+        is_whole = numbers + np.uint64(kept.capacity) >= np.uint64(later)
+        is_done = (places[:, 0] == numbers + np.uint64(1)) & is_whole
+        end = None if is_last else self._end(numbers[~is_done & is_whole])
         self._next = begun if end is None else end
         chosen = is_done & (numbers < np.uint64(self._next))
         lost += self._next - first - int(chosen.sum())

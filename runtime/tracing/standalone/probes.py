@@ -1,6 +1,6 @@
 """An image that keeps what its probes find, wherever it runs -> its probes, which fire for what is found in its memory.
 
-Nothing is known of a hit but what the image kept: no stacks, no threads, and of memory only what never changes.
+Nothing is known of a hit but what the image kept: of memory the words of its record, and what never changes.
 """
 
 from collections.abc import Callable
@@ -10,23 +10,26 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from kinst.runtime.clauses.environment import GuestProfile
 from kinst.runtime.clauses.guest.no_guest import NoUserSymbols
 from kinst.runtime.clauses.guest.symbols import ImageSymbols
-from kinst.runtime.clauses.profiles import BareProfile
-from kinst.runtime.clauses.scratch import Scratch
+from kinst.runtime.clauses.profiles import Guest, profile_for
 from kinst.runtime.machine.loading.loaded import Loaded
 from kinst.runtime.patched.sites import Patched, SiteHooks, SiteTable
 from kinst.runtime.providers.dtrace import DtraceProvider
+from kinst.runtime.systems.registry import SYSTEMS
 from kinst.runtime.tracing.host.contract import Host, blank_firing
-from kinst.runtime.tracing.host.surroundings import SCRATCH, Admit, Surroundings
+from kinst.runtime.tracing.host.surroundings import Admit, Surroundings
 from kinst.runtime.tracing.images.image_probes import providers_of
 from kinst.runtime.tracing.images.preparing import Prepared
 from kinst.runtime.tracing.standalone.admission import Admission
-from kinst.runtime.tracing.standalone.constants import ConstantMemory
+from kinst.runtime.tracing.standalone.columns import CpuSource, in_order, own_number
 from kinst.runtime.tracing.standalone.findings import Findings, Found, Read
+from kinst.runtime.tracing.standalone.record_threads import RecordThreads
 from kinst.runtime.tracing.standalone.recorded import RecordedHits
 from kinst.runtime.trap.arch.registry import emulator
 from kinst.runtime.trap.trap_frame import TrapFrame
+from kinst.runtime.unwinding.stack_regions import StackRegions, stack_size
 from kinst.targets.c_types import ImageTypes
 from kinst.targets.errors import KinstError
 from kinst.targets.manifest.packed import Manifest
@@ -42,7 +45,7 @@ class KeptProbes:
         """`manifest` names the probes; None: there are none. Nothing is kept yet."""
         self.manifest = manifest
         self._prepared = prepared
-        self._hits = RecordedHits(prepared.image.facts)
+        self._hits = RecordedHits(prepared.original, prepared.program)
         self._findings: Findings | None = None
         self._rows: NDArray[np.intp] | None = None
         self._lost = 0
@@ -73,24 +76,54 @@ class KeptProbes:
         providers = providers_of(dtrace, host, sites, loaded, types)
         if sites is not None:
             self._hits.attach(sites, host.now)
-        scratch = Scratch(SCRATCH)
-        symbols = ImageSymbols(prepared.original, lambda: prepared.program().functions)
+        stacks, profile = self._hits.stacks, self._profile(types)
+        stacks.cross(profile.interrupted)
+        symbols = ImageSymbols(
+            prepared.original, lambda: prepared.program().functions, follows_call=stacks.follows_call
+        )
         return Surroundings(
             host=host,
             providers=providers,
             dtrace=dtrace,
-            scratch=scratch,
-            memory=ConstantMemory(prepared.original, scratch),
+            scratch=self._hits.scratch,
+            memory=self._hits.memory,
+            stacks=stacks,
             symbols=symbols,
             user_symbols=NoUserSymbols(symbols.object_start),
-            profile=BareProfile(prepared.path.name),
+            profile=profile,
             arm=lambda: arm(sites),
             admit=admit,
             timestamp=self._hits.now,
             take_drops=self._take_drops,
         )
 
-    def expect(self, kept: Standalone, sites: int, timebase: int, rows: NDArray[np.intp] | None = None) -> None:
+    def _profile(self, types: ImageTypes) -> GuestProfile:
+        """What records tell of the system in the image."""
+        prepared, hits = self._prepared, self._hits
+        arch, size = prepared.image.facts, stack_size(prepared.original.symbols)
+        memory = hits.memory
+        regions = StackRegions(lambda _address: True, size)
+        known = Guest(
+            name=prepared.path.name,
+            arch=arch,
+            types=types,
+            memory=memory,
+            is_user=lambda _firing: False,
+            threads=RecordThreads(regions, arch.stack_pointer, hits.stacks.reach, lambda: memory.task),
+            symbol=prepared.original.symbols.address_of,
+            stack_size=size,
+            task=lambda: memory.task,
+        )
+        return profile_for(known, SYSTEMS, prepared.request.system)
+
+    def expect(
+        self,
+        kept: Standalone,
+        sites: int,
+        timebase: int,
+        rows: NDArray[np.intp] | None = None,
+        cpu: CpuSource | None = None,
+    ) -> None:
         """From now on, memory has what `kept` says.
 
         Args:
@@ -98,9 +131,20 @@ class KeptProbes:
             sites: how many it has.
             timebase: how many times a second the clock in records counts.
             rows: for each of its sites the row in the manifest; None: they are the same.
+            cpu: what tells the CPU in records; None: its own number.
         """
         self._findings, self._rows = Findings(kept, sites), rows
-        self._hits.expect(kept.fields, timebase)
+        self._hits.expect(kept.fields, timebase, cpu or own_number(self._prepared.image.facts))
+
+    def tell_of_cuts(self, warn: Callable[[str], None]) -> None:
+        """Say once if a stack goes on behind what records have of it."""
+        stacks = self._hits.stacks
+
+        def cut() -> None:
+            stacks.cut = lambda: None
+            warn("stacks are shown as far as records have them: some go on behind that, in another page")
+
+        stacks.cut = cut
 
     def find(self, read: Read, *, is_last: bool) -> Found:
         """What is new in memory, which `read` reads by link addresses. Raises MachineError."""
@@ -108,6 +152,7 @@ class KeptProbes:
         found = self._findings.take(read, is_last=is_last)
         self._lost += found.lost
         found = found if self._rows is None else _by_rows(found, self._rows)
+        found = replace(found, records=in_order(found.records, self._hits.columns))
         self._hits.begin(found)
         return found
 

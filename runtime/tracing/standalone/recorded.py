@@ -8,17 +8,25 @@ from collections.abc import Callable, Sequence
 from typing import Final, NoReturn, SupportsIndex
 
 import numpy as np
+from numpy.typing import NDArray
 
+from kinst.rewriter.program import Program
+from kinst.runtime.clauses.scratch import Scratch
 from kinst.runtime.hits.actions import Batched
 from kinst.runtime.patched.sites import Argument, ArgumentAt, SiteTable
+from kinst.runtime.tracing.host.surroundings import SCRATCH
+from kinst.runtime.tracing.standalone.columns import CpuSource, columns_of, own_number
+from kinst.runtime.tracing.standalone.constants import ConstantMemory
 from kinst.runtime.tracing.standalone.findings import Found
+from kinst.runtime.tracing.standalone.record_memory import RecordMemory
+from kinst.runtime.tracing.standalone.record_stacks import RecordStacks
 from kinst.runtime.trap.faults import Fault, FaultKind
 from kinst.runtime.trap.trap import Enabling, Firing
 from kinst.runtime.trap.trap_frame import TrapFrame
-from kinst.targets.arch.facts import ArchFacts
+from kinst.targets.image import Image
 from kinst.targets.manifest.packed import ProbeKind
-from kinst.targets.standalone import TIME
 
+_CPU: Final = 0  # that of what no record tells
 _NANOSECONDS: Final = 1_000_000_000
 
 
@@ -40,30 +48,31 @@ class _Registers(list[int]):
 class RecordedHits:
     """The hits of a standalone image's probes, as clauses see them."""
 
-    def __init__(self, arch: ArchFacts) -> None:
-        """Nothing is recorded yet."""
-        self._arch = arch
+    def __init__(self, image: Image, program: Callable[[], Program]) -> None:
+        """Nothing is recorded yet. `image` is the original."""
+        self._arch = image.facts
         self._timebase = _NANOSECONDS
         self._passing: Callable[[], int] = lambda: 0
-        self._registers = _Registers(arch.registers)
+        self._registers = _Registers(self._arch.registers)
         self.frame = TrapFrame(self._registers, _no_memory, _no_memory, _no_memory)
+        self.scratch = Scratch(SCRATCH)
+        self.memory = RecordMemory(ConstantMemory(image, self.scratch))
+        self.stacks = RecordStacks(image, self.memory, program)
         self._values: dict[str, int] = {}
-        self._fields: dict[str, int] = {}  # columns, by name
-        self._numbers: dict[int, int] = {}  # the same, by register
-        self._known = frozenset({arch.pc})
-        self._time: int | None = None  # its column
+        self.expect((), _NANOSECONDS, own_number(self._arch))
         self._sites: dict[int, tuple[int, tuple[Enabling, ...]]] = {}  # row -> address, what happens there
         self._table: SiteTable | None = None
         self._last = 0  # the time of the last record in ns; 0: there is none
 
-    def expect(self, fields: Sequence[str], timebase: int) -> None:
-        """From now on, records have these fields, and a clock that counts so many times a second."""
-        self._timebase = timebase
+    def expect(self, fields: Sequence[str], timebase: int, cpu: CpuSource) -> None:
+        """From now on, records have these fields, a clock that counts so many times a second, and the CPU there."""
+        self._timebase, self._cpu = timebase, cpu
+        self.columns = columns_of(fields, cpu)
         registers = self._arch.registers
-        self._fields = {name: 1 + column for column, name in enumerate(fields) if name != TIME}
+        self._fields = self.columns.named
         self._numbers = {registers.index(name): column for name, column in self._fields.items() if name in registers}
         self._known = frozenset((*self._numbers, self._arch.pc))
-        self._time = 1 + fields.index(TIME) if TIME in fields else None
+        self._time = self.columns.time
 
     def now(self) -> int:
         """The time of the record that fires now, or else of the last one, or before them of the first. 0 if records
@@ -112,8 +121,27 @@ class RecordedHits:
                 assert isinstance(one.action, Batched), "others were refused"
                 assert one.action.count is not None
                 one.action.count(one, firing.cpu, hits, [])
-        for record in found.records.tolist():
+        columns, records = self.columns, found.records
+        stacks = None if columns.stack is None else records[:, columns.stack :]
+        for row, record in enumerate(records[:, : columns.plain].tolist()):
+            self._show(record, b"" if stacks is None else _words_of(stacks[row]), firing)
             self._fire(record, firing)
+        self.memory.hide()
+        firing.be(_CPU, firing.enabling)
+        firing.thread = _CPU
+
+    def _show(self, record: list[int], stack: bytes, firing: Firing) -> None:
+        """Let its memory, its thread and its CPU be those of a record."""
+        columns, numbers = self.columns, self._numbers
+        if columns.cpu is not None:
+            firing.cpu = firing.thread = self._cpu.cpu(record[columns.cpu])
+        sp, pc = numbers.get(self._arch.stack_pointer), numbers.get(self._arch.pc)
+        if pc is not None:
+            self.stacks.moved = record[pc] - self._site(record[0])[0]
+        if columns.task is not None or stack:
+            members = {offset: record[column] for offset, column in columns.members.items()}
+            task = 0 if columns.task is None else record[columns.task]
+            self.memory.show(task, members if task else {}, 0 if sp is None else record[sp], stack)
 
     def _fire(self, record: list[int], firing: Firing) -> None:
         address, enablings = self._site(record[0])
@@ -136,6 +164,11 @@ class RecordedHits:
             site = self._table.site(row)
             found = self._sites[row] = site.address, site.enablings
         return found
+
+
+def _words_of(field: NDArray[np.uint64]) -> bytes:
+    """The words of the stack in a record, of as many as were there."""
+    return field[1 : 1 + int(field[0])].tobytes()
 
 
 def _no_memory(address: int, *_: int) -> NoReturn:

@@ -1,0 +1,55 @@
+"""A record with a part of the stack -> stack(), stackdepth and caller, by link addresses, wherever the image runs."""
+
+from collections.abc import Callable
+
+from kinst.rewriter.program import Program
+from kinst.runtime.tracing.standalone.record_memory import RecordMemory
+from kinst.runtime.trap.trap import Firing
+from kinst.runtime.unwinding.frame_rules import FrameRules
+from kinst.runtime.unwinding.stacks import Interrupted, MachineStacks
+from kinst.targets.image import Image
+
+
+class RecordStacks:
+    """Implements `kinst.runtime.clauses.environment.Stacks`. What lies above the part that was recorded is not known:
+    a stack ends there."""
+
+    def __init__(self, image: Image, memory: RecordMemory, program: Callable[[], Program]) -> None:
+        """`image` is the original."""
+        self._memory = memory
+        self.cut: Callable[[], None] = lambda: None  # called when a stack ends so
+        self._spans = [range(one.address, one.address + one.size) for one in image.segments if one.size]
+        self.moved = 0  # by how many bytes the image that is running now was moved
+        rules = FrameRules(image.facts, program, self.link)
+        self._stacks = MachineStacks(image.facts, memory, rules)
+        self.follows_call = rules.unwinder.follows_call
+
+    def cross(self, interrupted: Interrupted) -> None:
+        """See `MachineStacks`. Where a walk has come to what is not known, it has found no exception."""
+        self._stacks.cross(lambda sp: None if self._memory.is_cut else interrupted(sp))
+
+    def link(self, address: int) -> int:
+        """Where something was linked."""
+        return address - self.moved if self.moved and self._is_linked(address - self.moved) else address
+
+    def stack(self, firing: Firing, frames: int) -> tuple[int, ...]:
+        """See `Stacks`."""
+        found = tuple(map(self.link, self._stacks.stack(firing, frames)))
+        if self._memory.is_cut:
+            self.cut()
+        return found
+
+    def depth(self, firing: Firing) -> int:
+        """See `Stacks`."""
+        return self._stacks.depth(firing)
+
+    def caller(self, firing: Firing) -> int:
+        """See `Stacks`."""
+        return self.link(self._stacks.caller(firing))
+
+    def reach(self, firing: Firing) -> int:
+        """See `MachineStacks`."""
+        return self._stacks.reach(firing)
+
+    def _is_linked(self, address: int) -> bool:
+        return any(address in span for span in self._spans)
