@@ -78,7 +78,7 @@ class Typist:
         self._lines.extend(_Line(line, prompt) for line in lines)
         self._is_searched = False
 
-    def hear(self, data: bytes) -> None:
+    def on_console(self, data: bytes) -> None:
         """The guest printed something."""
         self._heard += data
         self._heard_at = self._system.clock.now()

@@ -15,7 +15,7 @@ COUNTED = '{ @hits[probefunc, probename] = count(); } END { printa("%s:%s %@d\\n
 TIMED = {"critical_exit_preempt:entry", "critical_exit_preempt:return"}  # what depends on when an interrupt comes
 REFUSED = {
     "{ }": ("it records that its probe fired", "record"),
-    "{ @ = quantize(arg0); }": ("it looks at arguments or registers", "record:arg0"),
+    "{ @ = quantize(arg0); }": ("it reads arguments or registers", "record:arg0"),
     "/arg1 > timestamp/ { @ = count(); }": (
         "its predicate depends on more than the probe, the CPU, arguments and registers",
         "record:arg1,time",
