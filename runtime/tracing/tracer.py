@@ -312,7 +312,7 @@ class Tracer:
         self.state.stop()
         self._host.finish(End.EXIT)
 
-    def asked(self, name: str) -> None:
+    def uses_profile(self, name: str) -> None:
         """See `Environment`."""
         why = self.profile.why_not(name)
         if why and why not in self._warned:
@@ -449,7 +449,7 @@ class Tracer:
         added = self.store.take()
         self.totals.absorb(added)
         if self.hits is not None:
-            self.hits.asked()
+            self.hits.spread_counted()
         for look in self._on_snapshot:
             look(now, added)
 
