@@ -35,7 +35,7 @@ class Scratch(Protocol):
         ...
 
 
-class Surroundings(Protocol):
+class SubroutineEnvironment(Protocol):
     """What subroutines use of `kinst.runtime.clauses.environment.Environment`."""
 
     @property
@@ -67,7 +67,7 @@ class Context:
 
 
 def table(
-    environment: Surroundings, scratch: Scratch, strings: int, context: Context | None = None
+    environment: SubroutineEnvironment, scratch: Scratch, strings: int, context: Context | None = None
 ) -> Mapping[str, Subroutine]:
     """All subroutines but speculation(). `strings` is the option strsize in bytes."""
     state = context or Context()

@@ -1,6 +1,6 @@
-"""What a run reports -> as much of it as a page can show: the first and the last records and lines of the console.
+"""The output of a run -> as much of it as a page can show: the first and the last records and lines of the console.
 
-Implements what `tracer.Output` has, beside the output that prints: nothing is performed here.
+It has the methods of `tracer.Output`, and gets a copy of what the real output gets: no action is performed here.
 """
 
 from collections import deque
@@ -32,7 +32,7 @@ class FirstAndLast:
         self.left_out = 0
 
     def add(self, data: bytes) -> None:
-        """More of it."""
+        """Append data."""
         room = self._first - len(self._head)
         self._head += data[:room]
         self._tail += data[room:] if room < len(data) else b""
