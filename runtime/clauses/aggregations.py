@@ -7,8 +7,8 @@ it once, when it merges them.
 A hit must cost no more than a dictionary access, so each aggregation has a closure of its own, and space is accounted
 for only when a key is new. A key that is known raises no exception on its way, which is the cheapest `try` there is.
 
-A key here is a tuple of Python values. DTrace compares the bytes of the records, so that @[1] and @[(char)1] are one
-key only if both records are equally long: that is `kinst.runtime.consumer.totals`' concern.
+A key here is a tuple of Python values, so that a number is one key whatever the type of the clause's expression. DTrace
+compares the bytes of records: `kinst.runtime.dlang.check.key_types` says where that differs.
 """
 
 from collections import Counter, defaultdict

@@ -64,7 +64,7 @@ def read_folded(path: Path) -> Stacks:
         names, _, weight = line.rpartition(" ")
         if not names or not weight.isdecimal():
             shown = visible(line[:60])
-            raise ImageError(f"{path}: line {number} is no folded stack (frame;frame;frame COUNT): {shown}")
+            raise ImageError(f"{path}: line {number} is not a folded stack (frame;frame;frame COUNT): {shown}")
         frames = tuple(Frame(name, FrameKind.KERNEL) for name in names.split(";"))
         found[frames] = found.get(frames, 0) + int(weight)
     if not sum(found.values()):
