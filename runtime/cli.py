@@ -1,4 +1,4 @@
-"""Command line -> kinst-run: what its options mean together. The options themselves: commandline/options.py."""
+"""Command line -> kinst-run: how its options are combined. The options themselves: commandline/options.py."""
 
 import math
 import sys
@@ -66,7 +66,7 @@ _OF_IMAGES: Final = (
     "users",
     "input",
 )  # options
-# What --read has no use for.
+# Options that --read cannot use.
 _OF_RUNS: Final = frozenset(_OF_IMAGES) - {"machine", "debug_file", "force_code", "modules"}
 
 
@@ -175,7 +175,7 @@ def _watch(request: Request, bounds: Limits, options: "RunOptions", given: dict[
 
 
 def _readout(request: Request, given: dict[str, Any]) -> "Build":
-    """What --read makes of the image."""
+    """The builder of the guest for --read."""
     from kinst.runtime.readout.building import ReadoutBuilding
     from kinst.runtime.readout.sources import source_of
 
@@ -193,7 +193,7 @@ def _readout(request: Request, given: dict[str, Any]) -> "Build":
 
 
 def _live(request: Request, given: dict[str, Any]) -> "Build":
-    """What --on makes of the image."""
+    """The builder of the guest for --on."""
     from kinst.runtime.live.building import LiveBuilding
 
     if request.image is None:

@@ -1,4 +1,4 @@
-"""Standard input, if it is for the guest -> a source on its serial line while it runs."""
+"""Standard input, if it is for the guest -> a source of its serial line while it runs."""
 
 import io
 import os
@@ -25,8 +25,8 @@ class StandardInput(Enum):
 
 
 def standard_input(*, shows_console: bool) -> StandardInput:
-    """What standard input is to a guest whose console `shows_console` on a terminal, or not. A terminal is left alone
-    if nobody can see what the guest says: there, Ctrl-C ends the run. So is /dev/null."""
+    """What standard input is to a guest. `shows_console`: its console is on a terminal. A terminal is left alone
+    if the console is not: there, Ctrl-C ends the run. So is /dev/null."""
     descriptor = _descriptor()
     if descriptor is None:
         return StandardInput.NOTHING
@@ -37,7 +37,7 @@ def standard_input(*, shows_console: bool) -> StandardInput:
 
 
 def _descriptor() -> int | None:
-    """The file of standard input; None if it is closed, or no file."""
+    """The file descriptor of standard input; None if it is closed or has none."""
     try:
         descriptor = sys.stdin.fileno()
         os.fstat(descriptor)

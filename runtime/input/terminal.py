@@ -28,7 +28,7 @@ class Terminal:
     inside, the guest has the keyboard whenever we are in the foreground."""
 
     def __init__(self, descriptor: int, end: Callable[[], None], tell: Callable[[str], None]) -> None:
-        """`end` ends the run; `tell` shows the user a text."""
+        """`end` ends the run; `tell` prints a notice."""
         self._descriptor = descriptor
         self._end, self._tell = end, tell
         self._keys = EscapeKeys()
@@ -72,7 +72,7 @@ class Terminal:
             self._carry_out(command)
 
     def _is_ignored(self) -> bool:
-        """Whether keys have waited for the guest for a while."""
+        """Whether the guest has left keys unread for a while."""
         return bool(self._typed) and time.monotonic() - self._taken_at > _PATIENCE
 
     def _carry_out(self, command: Command) -> None:
@@ -103,7 +103,8 @@ class Terminal:
             return True
 
     def _hold(self) -> None:
-        """Let keys come one by one and without an echo. Output stays as it is: a line feed begins a line."""
+        """Set the terminal to one key at a time, without an echo. Output is not changed: a line feed begins a new
+        line."""
         if self._settings is not None or not self._is_ours():
             return
         with suppress(termios.error):
@@ -123,7 +124,7 @@ class Terminal:
                 termios.tcsetattr(self._descriptor, termios.TCSANOW, settings)
 
     def _stopped(self, number: int, _frame: FrameType | None) -> None:
-        """SIGTSTP: give the terminal back, and stop. Nothing stops if no shell could let us continue."""
+        """SIGTSTP: restore the terminal, and stop, unless there is no shell that could continue us."""
         self._release()
         signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)
@@ -131,6 +132,6 @@ class Terminal:
         self._hold()
 
     def _continued(self, _number: int, _frame: FrameType | None) -> None:
-        """SIGCONT: we are in the foreground or in the background now, and a shell has set the terminal as it likes."""
+        """SIGCONT: we may be in the background now, and the shell has changed the terminal's settings."""
         self._settings = None
         self._hold()

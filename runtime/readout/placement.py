@@ -1,4 +1,4 @@
-"""An image and memory -> where in it what the image counts and records is.
+"""An image and memory -> where in that memory the image's counters or records are.
 
 That depends on who loaded the image, and on whether it moved itself. The trampolines tell: they are made for the image
 and for what was asked, nobody writes to them, and what they count is at a fixed distance from them. If they are neither
@@ -57,17 +57,17 @@ class Placement:
         return lambda address, size: memory.read(place.space, self._address(place, address), size)
 
     def physical(self, link: int) -> int:
-        """The physical address of a link address, where `reader` has found the image in physical memory."""
+        """The physical address of a link address, if `reader` has found the image in physical memory."""
         assert self._place is not None, "reader() comes first"
         assert self._place.space is Space.PHYSICAL, "it was found by physical addresses"
         return self._address(self._place, link)
 
     def _address(self, place: Place, link: int) -> int:
-        """Where a link address is in the space of a place."""
+        """The address of a link address, for an image at a place."""
         return self._in_file(place.space, link) + place.distance
 
     def _in_file(self, space: Space, link: int) -> int:
-        """What the file says that a link address is in a space."""
+        """The address that a link address has in a space according to the file."""
         kept = self._standalone
         if space is Space.VIRTUAL:
             return link
@@ -105,7 +105,7 @@ class Placement:
                 yield Place(Space.PHYSICAL, start + lowest % _APART - lowest)
 
     def _is_at(self, memory: Memory, place: Place) -> tuple[bool | None, str]:
-        """Whether the image is at a place, or else why not; None: its trampolines cannot be read, what they write
+        """Empty if the image is at a place, or else why not; None: its trampolines cannot be read, but what they write
         can."""
         kept, is_any = self._standalone, False
         for link, content in self._samples:

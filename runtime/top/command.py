@@ -31,7 +31,7 @@ _SUMMED_UP: Final = 10  # rows
 
 
 def check_screen(request: Request, options: RunOptions) -> None:
-    """Say before anything is loaded that there can be no screen. Raises KinstError."""
+    """Check, before anything is loaded, that a screen is possible. Raises KinstError."""
     if request.image is None:
         raise UsageError("--top: there is nothing to watch: give an IMAGE")
     if options.is_list or options.is_check or options.is_dump or options.form is not Format.TEXT:
@@ -77,7 +77,8 @@ def watch(request: Request, limits: Limits, options: RunOptions) -> int:
 
 
 def _default(request: Request) -> ProgramText:
-    """What is counted if there is no program: the calls of all functions, or what the image was patched with."""
+    """The program if the user gave none: it counts the calls of all functions, or the hits of a patched image's
+    probes."""
     patched = find_manifest(open_to_run(source_of(request).path))
     text = _FUNCTIONS if patched is None else _OWN_PROBES
     return ProgramText(Origin.NAME, text, text)
@@ -116,7 +117,7 @@ def _run(
 
 
 def _sum_up(sample: Sample) -> None:
-    """The hottest rows, and how long it took."""
+    """Print the rows with the highest counts, and how long the run took."""
     table = sample.tables[0]
     total, rows = sum(table.values.values()), sorted(table.values.items(), key=lambda row: row[1], reverse=True)
     click.echo(
