@@ -113,7 +113,7 @@ def run(ctx: click.Context, /, words: tuple[str, ...], **given: Any) -> None:  #
     matched --until, 4 the guest's kernel panicked, 5 the guest cannot go on, 6 it waits for ever; else 0.
 
     Standard input is the guest's serial line, if it is a pipe, a file, or a terminal that shows the guest's console.
-    There, Ctrl-A x ends the run, and Ctrl-A h tells more.
+    There, Ctrl-A x ends the run, and Ctrl-A h shows the other keys.
     """
     with reported(_NAME):
         if given["is_version"]:

@@ -1,6 +1,6 @@
 """Tasks -> answers, by an existing dask.distributed cluster. The only file that uses dask (the extra [batch]).
 
-A worker that dies gives its tasks back, and others get them; an answer that came is never asked for again. How a worker
+When a worker dies, others get its tasks; an answer that has arrived is not computed again. How a worker
 does a task is in `cluster_worker`.
 
 Files go over the wire by their content. Each is one value in the cluster, compressed, which a worker fetches once, from
@@ -24,7 +24,7 @@ from kinst.targets.errors import KinstError, UsageError
 _TRIES: Final = 4  # of a task whose files were lost, or whose workers died
 _PER_THREAD: Final = 4  # tasks that the scheduler has, for each thread of the cluster
 _FEWEST: Final = 32
-_INTERVAL: Final = 5.0  # seconds between two looks at how many threads there are
+_INTERVAL: Final = 5.0  # seconds between two counts of the cluster's threads
 _PATIENCE: Final = 30.0  # seconds to find the scheduler
 _KEY: Final = "kinst-batch-"
 
@@ -84,7 +84,7 @@ class _Cluster:
 
     def results(self) -> Results:
         """The answers, in the order in which they arrive."""
-        waiting = list(self._tasks)[::-1]
+        waiting = list(self._tasks)[::-1]  # taken from the end: a task that was lost is sent again before any other
         running: dict[Any, str] = {}
         done = self._distributed.as_completed(loop=self._client.loop)
         while waiting or running:
@@ -112,6 +112,8 @@ class _Cluster:
         task = self._tasks[digest]
         self._tries[digest] += 1
         files = {file.sha256: self._file(file.sha256) for file in task.files()}
+        # To dask equal keys are one computation: without the number of the try, a task sent again could get the
+        # outcome of its first try.
         key = f"{_KEY}{digest}-{self._tries[digest]}"
         return self._client.submit(run_task, task, self._limits, list(files), *files.values(), key=key, pure=False)
 
@@ -120,7 +122,7 @@ class _Cluster:
         future = self._files.get(sha256)
         if future is None or future.status != "finished":
             content = packed(self._places[sha256])
-            future = self._client.scatter(content, hash=False)
+            future = self._client.scatter(content, hash=False)  # hash: dask would digest the content again for a key
             self._files[sha256] = future
         return future
 

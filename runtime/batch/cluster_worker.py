@@ -52,6 +52,7 @@ def _folder() -> Path:
 
 def _stored(sha256: str, content: bytes) -> Path:
     path = _folder() / sha256
+    # Two threads may write the same file: `fresh_file` puts it there when it is whole, so neither sees half of one.
     if not path.exists():
         data = zstd_content(memoryview(content), _LARGEST)
         if hashlib.sha256(data).hexdigest() != sha256:

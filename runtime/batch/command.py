@@ -123,12 +123,13 @@ def run_batch(
     with open_journal(destination.folder) as journal:
         done = {digest for digest in tasks if (journal.is_good(digest) if options.retry else digest in journal)}
         left = {digest: task for digest, task in tasks.items() if digest not in done}
-        with progress("tasks", len(tasks)) as tell:
-            tell(len(done))
+        with progress("tasks", len(tasks)) as advance:
+            advance(len(done))
             for digest, answer in results(left) if left else ():
+                # In this order: a task in the journal is not performed again, so its page must exist by then.
                 _keep_report(destination.report(digest), answer)
                 journal.add(digest, answer)
-                tell(1)
+                advance(1)
                 if options.verbose:
                     remark(_news(tasks[digest], answer))
         return _written(tasks, journal, destination, len(done), options.form)

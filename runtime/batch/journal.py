@@ -35,7 +35,7 @@ class Journal:
     def _read(self) -> None:
         end = 0
         for line in iter(self._file.readline, b""):
-            if not line.endswith(b"\n"):
+            if not line.endswith(b"\n"):  # torn: the next line must not be appended to it
                 break
             self._note(line, end)
             end += len(line)
@@ -61,7 +61,7 @@ class Journal:
         """Append the answer of a task."""
         value = {name: getattr(answer, name) for name in _FIELDS}  # `asdict` would copy each row
         line = json.dumps({"task": digest, **value}, separators=(",", ":")).encode() + b"\n"
-        place = self._file.seek(0, 2)
+        place = self._file.seek(0, 2)  # for the index only: a file opened by "a" is written at its end anyway
         self._file.write(line)
         self._file.flush()
         self._places[digest], self._is_good[digest] = place, answer.is_good
@@ -109,6 +109,6 @@ def peek(folder: Path) -> frozenset[str]:
     path = folder / JOURNAL
     if not path.exists():
         return frozenset()
-    start = len('{"task":"')
+    start = len('{"task":"')  # `add` writes the digest first, without blanks: so rows need not be parsed
     with path.open("rb") as file:
         return frozenset(line[start : start + DIGEST_LENGTH].decode("ascii", "replace") for line in file)

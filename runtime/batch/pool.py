@@ -24,13 +24,13 @@ def pool_results(tasks: Tasks, places: Places, limits: Limits, jobs: int) -> Res
         threading.Thread(target=_work, args=(worker, waiting, done, tasks, places, limits)) for worker in workers
     ]
     for thread in threads:
-        waiting.put(None)
+        waiting.put(None)  # one for each thread, after all tasks: the thread that takes it ends
         thread.start()
     try:
         for _ in tasks:
             yield done.get()
     finally:
-        _all_at_once([worker.stop for worker in workers])
+        _all_at_once([worker.stop for worker in workers])  # each may wait for seconds until its worker is dead
         for thread in threads:
             thread.join()
 

@@ -63,6 +63,7 @@ def _proofs(plan: Plan, patched: Path, back: Path) -> Iterator[tuple[str, str]]:
     same = back.read_bytes() == plan.original.data.tobytes()
     yield "restored", "" if same else "not to the original"
     if shutil.which(_READELF[0]):
+        # What readelf also says of the original is not our doing.
         yield "readelf", "; ".join(sorted(_complaints(patched) - _complaints(back))[:3])
 
 

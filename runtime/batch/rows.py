@@ -30,7 +30,7 @@ COLUMNS: Final[Mapping[str, tuple[type, str]]] = {
     "remarks": (str, "what the command would print on stderr"),
     "end": (str, "run, call: why it ended"),
     "exit_status": (int, "run: what exit() said"),
-    "status": (int, "run: what kinst-run would exit with: 0 if it ended as asked for"),
+    "status": (int, "run: what kinst-run would exit with: 0 if it ended as requested"),
     "records": (int, "run: how many records clauses made"),
     "aggregations": (str, "run: all of them, JSON: {name: [[keys, value], ...]}"),
     "printed": (str, "run: what printf(), printa() and trace() gave, the first 4,000 characters"),
@@ -100,7 +100,7 @@ def failure(task: Task, outcome: Outcome, reason: str) -> Answer:
 
 def table_rows(task: Task, digest: str, answer: Answer) -> Iterator[Row]:
     """The rows of the table, with all columns."""
-    count = max(1, len(answer.rows))
+    count = max(1, len(answer.rows))  # the time of a task is divided among its rows, so that a column of them adds up
     own = {
         "task": digest,
         "kind": task.kind,

@@ -24,7 +24,7 @@ _PART: Final = 0.8  # of a task's time that a boot may take
 
 def boot_and_trace(image: InputFile, work: Run, places: Places, seconds: float | None = None) -> Answer:
     """Run the image until it ends, or a limit or exit() ends it. Of `seconds` of the host's time, if there is such a
-    limit, it leaves enough to tell what was found.
+    limit, it leaves enough to report what was found.
 
     Raises:
         KinstError: the program is wrong, or the image cannot run.

@@ -25,7 +25,7 @@ _ENDS: Final = {  # of what begins like this; a backslash before it keeps a stri
 
 
 def read_batch(path: Path) -> Mapping[str, Any]:
-    """The tables of a file. Raises UsageError: it is not a TOML file, or one that nobody would write by hand."""
+    """The tables of a file. Raises UsageError: it is not a TOML file, or has keys of too many parts."""
     text = content(path, _LARGEST)
     if any(count >= _MOST_PARTS for count in _dots(text)):
         raise UsageError(f"{path}: a key of more than {_MOST_PARTS} parts")

@@ -28,7 +28,7 @@ from kinst.runtime.batch.rows import Answer, Outcome, failure
 from kinst.runtime.batch.tasks import Places, Task
 from kinst.targets.signals import exit_on_termination
 
-_TICK: Final = 0.05  # seconds between two looks at the memory of a task
+_TICK: Final = 0.05  # seconds between two checks of a task's memory
 _PIECE: Final = 1 << 16
 _DIE_WITH_PARENT: Final = 1  # PR_SET_PDEATHSIG
 
@@ -107,7 +107,7 @@ def _run_task(request: Request, folder: Path, answers: int) -> NoReturn:
     """The forked process. Whatever happens, it ends here."""
     try:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        os.setsid()
+        os.setsid()  # a process group of its own: `_Process.kill` also reaches what the task starts, such as readelf
         _end_with_parent()
         tempfile.tempdir = str(folder)
         os.environ["TMPDIR"] = str(folder)
@@ -116,6 +116,7 @@ def _run_task(request: Request, folder: Path, answers: int) -> NoReturn:
         answer = perform(request.task, request.places, request.limits.seconds)
         send(answers, _Result(answer, tuple(sorted(set(sys.modules) - known))))
     finally:
+        # Not sys.exit(): the exit handlers and the buffers that were inherited are the parent's to run and to flush.
         os._exit(0)
 
 
@@ -172,7 +173,7 @@ def _result(task: Task, content: bytes, why: tuple[Outcome, str] | None, status:
         number = os.WTERMSIG(status)
         return _Result(failure(task, Outcome.CRASHED, f"killed by {signal.Signals(number).name}"))
     try:
-        result: _Result = pickle.loads(content[8:])
+        result: _Result = pickle.loads(content[8:])  # after the length: a pickle has an end of its own
     except (EOFError, pickle.UnpicklingError):
         return _Result(failure(task, Outcome.CRASHED, "ended without an answer"))
     return result

@@ -152,7 +152,7 @@ class _Listed:
 
     def take(self) -> list[Entry]:
         taken = self._entries[:]
-        self._entries.clear()
+        self._entries.clear()  # and not a new list: `append_console` is bound to this one
         self._empty()
         return taken
 

@@ -83,6 +83,7 @@ def table(
 def _on_numbers(strings: int, state: Context) -> dict[str, Subroutine]:
     subroutines: dict[str, Subroutine] = {
         "getf": lambda _: 0,  # no process, no open files
+        # Of illumos' dev_t on 64-bit kernels: 32 bits each, the major number in the upper half.
         "getmajor": lambda device: device >> 32 & 0xFFFF_FFFF,
         "getminor": lambda device: device & 0xFFFF_FFFF,
         "lltostr": lambda value, base=10: text.lltostr(value, base)[:strings],

@@ -165,6 +165,8 @@ class TextOutput:
         return self._following.get(place)
 
     def _write_header(self) -> None:
+        # dtrace(1) prints it with the first probe that fires (chew() in dtrace.c), so a run without records has none;
+        # and -q does not suppress that of -F.
         self._has_header = True
         if self._has_flow:
             self._stream.write(flow.HEADER)
@@ -233,7 +235,7 @@ class TextOutput:
         self._live_lines.finish()
         self._whole_lines.finish()
         if self._clauses:
-            self._stream.write(b"\n")
+            self._stream.write(b"\n")  # with -q, too, as dtrace(1) does
         for aggregation in self._totals.unprinted():
             for line in self._aggregations.single(aggregation):
                 self._stream.write(line)

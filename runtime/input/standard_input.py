@@ -12,7 +12,7 @@ from typing import Final
 from kinst.runtime.input.stream import Stream
 from kinst.runtime.machine.serial_line import SerialLine
 
-NOTICE: Final = "the guest has the keyboard: Ctrl-A x ends the run, Ctrl-A h tells more"
+NOTICE: Final = "the guest has the keyboard: Ctrl-A x ends the run, Ctrl-A h shows the other keys"
 _STREAMS: Final = (stat.S_ISFIFO, stat.S_ISSOCK, stat.S_ISREG)
 
 
@@ -48,9 +48,9 @@ def _descriptor() -> int | None:
 
 @contextmanager
 def connected(
-    kind: StandardInput, line: SerialLine, end: Callable[[], None], tell: Callable[[str], None]
+    kind: StandardInput, line: SerialLine, end: Callable[[], None], notify: Callable[[str], None]
 ) -> Iterator[None]:
-    """Connect standard input to a serial line. `end` ends the run, `tell` shows the user of a terminal a text."""
+    """Connect standard input to a serial line. `end` ends the run, `notify` shows the user of a terminal a text."""
     descriptor = _descriptor()
     if kind is StandardInput.NOTHING or descriptor is None:
         yield
@@ -61,6 +61,6 @@ def connected(
         return
     from kinst.runtime.input.terminal import Terminal  # not every system has termios
 
-    with Terminal(descriptor, end, tell) as terminal:
+    with Terminal(descriptor, end, notify) as terminal:
         line.attach(terminal)
         yield

@@ -27,10 +27,10 @@ class Terminal:
     """The terminal of standard input; implements `kinst.runtime.machine.serial_line.Source`. It is a context manager:
     inside, the guest has the keyboard whenever we are in the foreground."""
 
-    def __init__(self, descriptor: int, end: Callable[[], None], tell: Callable[[str], None]) -> None:
-        """`end` ends the run; `tell` prints a notice."""
+    def __init__(self, descriptor: int, end: Callable[[], None], notify: Callable[[str], None]) -> None:
+        """`end` ends the run; `notify` prints a notice."""
         self._descriptor = descriptor
-        self._end, self._tell = end, tell
+        self._end, self._notify = end, notify
         self._keys = EscapeKeys()
         self._typed = bytearray()
         self._taken_at = 0.0  # when the guest took something last, or had nothing to take
@@ -69,17 +69,17 @@ class Terminal:
             self._taken_at = time.monotonic()
         self._typed += typed
         for command in commands:
-            self._carry_out(command)
+            self._run(command)
 
     def _is_ignored(self) -> bool:
         """Whether the guest has left keys unread for a while."""
         return bool(self._typed) and time.monotonic() - self._taken_at > _PATIENCE
 
-    def _carry_out(self, command: Command) -> None:
+    def _run(self, command: Command) -> None:
         if command is Command.END:
             self._end()
         else:
-            self._tell(HELP)
+            self._notify(HELP)
 
     def take(self, size: int) -> bytes:
         """See `Source`."""
@@ -110,7 +110,7 @@ class Terminal:
         with suppress(termios.error):
             before, raw = termios.tcgetattr(self._descriptor), termios.tcgetattr(self._descriptor)
             raw[_INPUT] &= ~_TRANSLATIONS
-            raw[_OUTPUT] |= termios.OPOST | termios.ONLCR
+            raw[_OUTPUT] |= termios.OPOST | termios.ONLCR  # unlike cfmakeraw(3)
             raw[_CONTROL] |= termios.CS8
             raw[_LOCAL] &= ~_EDITING
             raw[_CHARACTERS][termios.VMIN], raw[_CHARACTERS][termios.VTIME] = 1, 0
@@ -119,6 +119,7 @@ class Terminal:
 
     def _release(self) -> None:
         settings, self._settings = self._settings, None
+        # In the background, tcsetattr() would stop us by SIGTTOU, and the settings are the foreground job's.
         if settings is not None and self._is_ours():
             with suppress(termios.error):
                 termios.tcsetattr(self._descriptor, termios.TCSANOW, settings)

@@ -49,7 +49,7 @@ class GdbStub:
                 guest = _HaltedGuest(self.name, packets)
                 yield guest
             except StubError:
-                packets.tell("D")  # whatever it means, the guest shall not be left halted
+                packets.send_last("D")  # whatever it means, the guest shall not be left halted
                 raise
             except BaseException:
                 guest.leave()
@@ -65,7 +65,8 @@ class _HaltedGuest:
         offered = dict(one.partition("=")[::2] for one in packets.ask("qSupported").split(";"))
         size = offered.get("PacketSize", "")
         limit = int(size, 16) if re.fullmatch(r"[0-9a-fA-F]{1,8}", size) else _SMALLEST
-        self._most = max(8, (min(limit, LONGEST) - 8) // 2)  # bytes of memory for each reply
+        # In bytes of memory: each is two digits of a reply, and the frame ($, #, checksum) takes less than 8 more.
+        self._most = max(8, (min(limit, LONGEST) - 8) // 2)
         if "QStartNoAckMode+" in offered and packets.ask("QStartNoAckMode") == "OK":
             packets.stop_acknowledging()
         reason = packets.ask("?")
@@ -79,7 +80,7 @@ class _HaltedGuest:
     def leave(self) -> None:
         """Let the guest continue as before."""
         self._packets.hurry()
-        if self._is_physical:
+        if self._is_physical:  # QEMU would keep the mode for the next debugger
             self._packets.ask(f"{_PHYSICAL}0")
         if not self._has_not_begun():
             self._packets.ask("D")
@@ -114,6 +115,8 @@ class _HaltedGuest:
     def _some(self, space: Space, address: int, size: int) -> bytes:
         """At least one byte of memory, at most `size`: a stub may return less where it cannot read on."""
         reply = self._packets.ask(f"m{address:x},{size:x}")
+        # An error is `E` and two digits, or `E.` and text; empty: the stub has no `m`. Memory that begins with 0xe? is
+        # not mistaken for one: it has an even number of digits.
         if re.fullmatch(r"E..|E\.[^#]*|", reply):
             why = _shown(reply) or "no m"
             raise UnreadableError(f"{self._name}: cannot read {space.value} address {address:#x} ({why})")

@@ -2,7 +2,7 @@
 
     $text#cc   cc: the sum of the bytes of text modulo 256, two hexadecimal digits
     +  -       it arrived; send it again. A stub can be asked to do without.
-    %text#cc   what a stub tells by itself, which nobody here has asked for
+    %text#cc   a notification, which a stub sends unasked; none of them is used here
     x*c        in a reply: x is there `c` - 29 times in all, but once
 
 (GDB manual, appendix E, "Overview".)
@@ -67,7 +67,7 @@ class Packets:
         self._send(request)
         return self.reply()
 
-    def tell(self, request: str) -> None:
+    def send_last(self, request: str) -> None:
         """Send a last request, without waiting for a reply."""
         with suppress(StubError):
             self._put(_framed(request))
@@ -77,6 +77,8 @@ class Packets:
         self._begin()
         for _ in range(_TRIES):
             text, check = self._packet()
+            # Without acknowledgements no packet can be requested again, and TCP has checked the bytes: GDB ignores the
+            # checksum then, too.
             if not self._has_acknowledgements:
                 return self._expanded(text)
             if check == sum(text) & 0xFF:
@@ -173,6 +175,7 @@ class Packets:
 
     def _expanded(self, text: bytes) -> str:
         """A reply with its run-length encoding expanded."""
+        # The escape character `}` needs no care here: it occurs in binary replies only, which are not requested.
         pieces = text.split(b"*")
         found = bytearray(pieces[0])
         for piece in pieces[1:]:

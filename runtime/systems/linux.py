@@ -71,8 +71,8 @@ class LinuxProfile:
         return key if found is None else found
 
     def ranges(self, changed: Callable[[], None]) -> ThreadRanges | None:
-        """By the stack, the register with the task or with the CPU's own data, and what tells a task from the next one
-        at its address."""
+        """By the stack, the register with the task or with the CPU's own data, and what distinguishes a task from the
+        next one at its address."""
         stacks = self._guest.threads.ranges(changed)
         if stacks is None:
             return None
@@ -205,6 +205,6 @@ def linux_profile(guest: Guest) -> LinuxProfile | None:
 
 
 # kernel/panic.c: the CPU that panics writes its number into panic_cpu. Behind the last line ("---[ end Kernel panic"),
-# which a kernel that is to restart (panic_timeout) does not come to, it sets suppress_printk, as nobody else does.
+# which a kernel that is to restart (panic_timeout) does not reach, it sets suppress_printk, which is set nowhere else.
 _PANIC: Final = (PanicSign("panic_cpu", 4, 0xFFFF_FFFF), PanicSign("suppress_printk", 4, 0))
 LINUX: Final = OperatingSystem("linux", "init_task", linux_profile, CONSTANTS, _PANIC)

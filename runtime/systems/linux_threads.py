@@ -37,7 +37,7 @@ _Task = tuple[int, int]  # its address, and its own number
 
 
 class LinuxThreads:
-    """The tasks that used self->. `find` gives the way from a task to a member; None: the kernel does not tell."""
+    """The tasks that used self->. `find` gives the way from a task to a member; None: the kernel does not have it."""
 
     def __init__(self, memory: Memory, find: Callable[[str], Way | None], stack_size: int | None) -> None:
         """`stack_size` is that of the kernel's stacks in bytes; None if it is not known. Nothing is read yet."""

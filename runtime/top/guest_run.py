@@ -51,7 +51,7 @@ class GuestRun:
         is_counted = guest.prepared.request.configuration.clock is ClockKind.ICOUNT
         self._interludes = Interludes(guest.system, self.door.look) if is_counted else None
         self.ending: Ending | None = None
-        self.is_left = False  # it was ended since nobody wants to see more
+        self.is_left = False  # it was ended because the user left
         self.error: BaseException | None = None
         self._thread = threading.Thread(target=self._go, name="guest")
 

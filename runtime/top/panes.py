@@ -37,7 +37,7 @@ class Pane(ScrollView, can_focus=True):
         super().__init__(id=name, classes=classes)
         self._line, self._heading = line, heading
         self._count = 0
-        self.follows = False  # whether the last line stays in sight, until somebody scrolls up
+        self.follows = False  # whether the last line stays in sight, until the user scrolls up
 
     def set_lines(self, count: int) -> None:
         """Set the number of lines. All of them are redrawn."""

@@ -82,8 +82,8 @@ class Sampler:
         return Table(aggregation.shown, heading, values, pictures, is_growing)
 
     def _key(self, aggregation: Aggregation, key: Key) -> str:
-        told = [self._values.value(kind, value) for kind, value in zip(aggregation.keys, key, strict=True)]
-        return "  ".join(map(_text, told)) or "all"
+        shown = [self._values.value(kind, value) for kind, value in zip(aggregation.keys, key, strict=True)]
+        return "  ".join(map(_text, shown)) or "all"
 
     # -- CPUs ---------------------------------------------------------------------------------------------------------
 

@@ -58,7 +58,7 @@ def run(request: Request, limits: Limits, options: RunOptions, build: "Build | N
     has_programs = bool(request.programs)
     check_possible(options.form, options.output)
     if options.is_list:
-        request.options.set("zdefs", None)
+        request.options.set("zdefs", None)  # for -l, a description that matches nothing is a message and not an error
         request = request if has_programs else everything(request)
     tracing = Tracing(request, _warn, subject=None if build is None else _subject(request, build))
     if options.is_dump:

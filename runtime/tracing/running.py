@@ -144,7 +144,7 @@ def _shown(until: Expression) -> str:
 def _without_old_garbage() -> Iterator[None]:
     """Exempts what exists now, all of which outlives the run, from Python's full garbage collections. Many records
     trigger those; without the exemption a printf() clause takes four microseconds in place of half of one.
-    gc.unfreeze() is global: where somebody froze objects before the first run, as `kinst-batch` does for its workers,
+    gc.unfreeze() is global: where objects were frozen before the first run, as `kinst-batch` does for its workers,
     they stay."""
     if _is_exempted_by_others(os.getpid()):
         yield

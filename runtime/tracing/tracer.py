@@ -358,7 +358,7 @@ class Tracer:
             self._switch(self._output, self._host.now())
 
     def live_console(self, data: bytes) -> None:
-        """As `console`, on a terminal where somebody types: an echo must not wait for the next switchrate."""
+        """As `console`, on a terminal at which the user types: an echo must not wait for the next switchrate."""
         self._schedule.echo(self._host.now())
         self.console(data)
 
@@ -376,7 +376,7 @@ class Tracer:
 
     def finish(self, output: Output, ending: Ending) -> None:
         """Fire END, and print what is left."""
-        # dtrace notices exit() at its next look at the status and fires END then: the time that END sees is a multiple
+        # dtrace notices exit() when it next checks the status and fires END then: the time that END sees is a multiple
         # of statusrate after the start. It matters only to a program that sets the option.
         if self.exit_status is not None:
             self._host.spend(self._schedule.until_status(self._host.now()))

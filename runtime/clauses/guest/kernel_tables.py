@@ -2,7 +2,7 @@
 tables.
 
 A kernel that isolates its page tables (Linux' PTI) has two sets for each process and switches between them by a bit of
-a register (CR3 on amd64). A timer probe may fire in user mode, and what its clause asks for, such as execname, is in
+a register (CR3 on amd64). A timer probe may fire in user mode, and what its clause reads, such as execname, is in
 kernel memory.
 """
 

@@ -198,6 +198,7 @@ def kind_of(kind: DType) -> CellKind:
         return CellKind.TEXT
     match strip(plain):
         case Integer(is_signed=is_signed) as integer if (size := size_of(integer) or 8) <= 8:
+            # An unsigned number of 4 bytes fits int64, too: so most columns need no wider type.
             return CellKind.INTEGER if is_signed or size < 8 else CellKind.UNSIGNED
         case _:
             return CellKind.TEXT

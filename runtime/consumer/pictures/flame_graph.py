@@ -18,7 +18,7 @@ from kinst.runtime.dlang.program import AggregatingFunction, Aggregation
 _LEAST: Final = 2e-5  # part of the whole: a fortieth of a pixel
 _ROW: Final = 18  # pixels
 _TOP: Final = 92  # of title, what was counted, and search
-_BOTTOM: Final = 30  # of the line that tells of a frame
+_BOTTOM: Final = 30  # of the line that describes a frame
 _WIDTH: Final = 1200  # pixels that text is cut for until a script knows better
 _CHARACTER: Final = 7.25  # pixels
 _UNPRINTABLE: Final = dict.fromkeys((*range(9), 11, 12, *range(14, 32), 0xFFFE, 0xFFFF), 0xFFFD)  # not in XML

@@ -18,7 +18,7 @@ _RIGHT: Final = 20
 _TOP: Final = 58  # of the title
 _HEAD: Final = 28  # of a panel's title
 _AXIS: Final = 30
-_FOOT: Final = 54  # of the legend and the line that tells of a cell
+_FOOT: Final = 54  # of the legend and the line that describes a cell
 _COLUMNS: Final = 256  # the most
 _THIN: Final = 0.6  # pixels of the narrowest cell
 _SEEN: Final = 3.0  # and of one among few
@@ -110,8 +110,8 @@ def _panel(panel: Panel, end: int, y: int, unit: str) -> Iterator[str]:
     scale = (_WIDTH - _LEFT - _RIGHT) * panel.width / end
     most = max((max(row.counts.values(), default=0) for row in panel.rows), default=0)
     least = _SEEN if sum(len(row.counts) for row in panel.rows) <= _FEW else _THIN
-    room = (_WIDTH - _LEFT - _RIGHT, high * len(panel.rows))
-    yield f'<rect class="room" x="{_LEFT}" y="{top}" width="{room[0]}" height="{room[1]}"/>\n'
+    area = (_WIDTH - _LEFT - _RIGHT, high * len(panel.rows))
+    yield f'<rect class="room" x="{_LEFT}" y="{top}" width="{area[0]}" height="{area[1]}"/>\n'
     for place, row in enumerate(panel.rows):
         at = top + place * high
         label = row.label if len(row.label) <= _LABEL else row.label[: _LABEL - 1] + "…"

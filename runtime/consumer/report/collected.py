@@ -54,7 +54,7 @@ class Collected:
     """What is kept of a run."""
 
     def __init__(self, totals: Totals, values: JsonValues, describe: Callable[[int], Probe | None]) -> None:
-        """`totals` tells when aggregations are printed."""
+        """`totals` reports when aggregations are printed."""
         self.first: list[Record] = []
         self.last: deque[Record] = deque(maxlen=MOST_ROWS - _FIRST)
         self.record_count = 0

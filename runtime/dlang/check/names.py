@@ -56,6 +56,8 @@ def _require_attributes(reader: Reader, node: tree.Name) -> None:
 def _predefined(reader: Reader, node: tree.Name) -> Operand | None:
     """A name that D defines: a builtin variable, a constant, an inline or a function. None for others."""
     name = node.name
+    # A parameter hides every other name. Enumerators of the image are not here: `global_name` tries them last, if the
+    # program has no variable of that name.
     found = reader.inlines.parameter(name)
     if found is not None:
         return found

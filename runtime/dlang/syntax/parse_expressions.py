@@ -8,6 +8,7 @@ from kinst.runtime.dlang.syntax.errors import DError
 from kinst.runtime.dlang.syntax.tokens import Token, syntax_error
 from kinst.runtime.dlang.syntax.words import KEYWORDS
 
+# From the loosest to the tightest, as in libdtrace's dt_grammar.y: C's, with D's logical ^^ between || and &&.
 _LEVELS: Final = (
     ("||",),
     ("^^",),
@@ -73,6 +74,7 @@ class Expressions:
         if operator == "?":
             left = self._conditional(left)
         elif operator in _ASSIGNMENTS and is_unary:
+            # As in C's grammar: `1 = 2` is parsed, and refused since 1 is not an lvalue; `1 + x = 2` is a syntax error.
             cursor.advance()
             height = self._height
             value = self.assignment()

@@ -11,7 +11,7 @@ from kinst.targets.c_types import ImageTypes
 
 
 class Built(Traced, Protocol):
-    """An image with probes in a machine: ours, or a Qiling object that somebody else made."""
+    """An image with probes in a machine: ours, or a Qiling object of the caller."""
 
     @property
     def prepared(self) -> Prepared:

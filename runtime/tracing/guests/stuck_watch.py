@@ -90,7 +90,7 @@ class StuckWatch:
         return None
 
     def _reads(self) -> int:
-        """How many reads nobody has answered so far."""
+        """How many reads no device has answered so far."""
         return self._system.open_bus.unanswered + self._system.ports.unanswered
 
     def _judged(self) -> Stuck | None:

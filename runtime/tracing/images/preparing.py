@@ -103,6 +103,8 @@ def prepare(request: Request, opened: Opened | None, names: Sequence[ProbeName],
         KinstError: the image cannot be used, or not in this way.
     """
     planned, inlines = Planned(), None
+    # Modules first: their probes are numbered after the kernel's, which is analysed and planned even where programs
+    # name none of its probes.
     opened, modules = _with_modules(request, opened)
     is_finished = opened is not None and opened.manifest is not None and opened.manifest.standalone is not None
     if opened is not None and (names or modules) and not is_finished:

@@ -164,6 +164,7 @@ class Matching:
     def reason(self, fields: str) -> str:
         """Why a description matches nothing; empty if there is no known reason."""
         provider, name = fields.split(":")[0], fields.split(":")[-1]
+        # The most specific reason counts: a suggestion by spelling only where nothing is known about the description.
         reason = bpftrace_name(fields) if provider not in self._providers.names else ""
         reason = reason or self._why(fields) or refusal(name) or self._lacking(provider)
         names = {*self._providers.names, *self._others}

@@ -77,7 +77,7 @@ class Kept:
     def _print(self, data: bytes) -> None:
         self.console += data
         if len(self.console) > _CONSOLE:
-            del self.console[: -_CONSOLE // 2]
+            del self.console[: -_CONSOLE // 2]  # half at a time: to remove each line alone would move all of it
             self.messages += () if _CUT in self.messages else (_CUT,)
 
     def _consume(self, record: Recorded) -> None:

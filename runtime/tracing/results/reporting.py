@@ -74,7 +74,7 @@ class Reporting:
 
     def finish(self, end: Mapping[str, Any] | None) -> None:
         """Finish the output, and write the page."""
-        self._consumer.finish(end)
+        self._consumer.finish(end)  # first: the output must be whole even if the page cannot be written
         for line in report_lines(self._report(end or {})):
             self._page.write(line.encode("utf-8", "backslashreplace") + b"\n")
         self._page.flush()

@@ -30,7 +30,7 @@ class _Registers(list[int]):
         self._names = names
         self.known: frozenset[int] = frozenset()  # empty while no record fires
 
-    def __getitem__(self, index: SupportsIndex | slice) -> int:  # type: ignore[override]  # nobody slices it
+    def __getitem__(self, index: SupportsIndex | slice) -> int:  # type: ignore[override]  # it is never sliced
         number = int(index)  # type: ignore[arg-type]
         if number not in self.known:
             raise Fault(FaultKind.ILLOP, number, f"register {self._names[number]} was not recorded")
