@@ -1,4 +1,4 @@
-"""An image that keeps what its probes find, wherever it runs -> its probes, which fire for what is found in its memory.
+"""A standalone image, wherever it runs -> its probes, which fire for what it counted or recorded in its memory.
 
 Nothing is known of a hit but what the image kept: of memory the words of its record, and what never changes.
 """
@@ -35,14 +35,14 @@ from kinst.targets.errors import KinstError
 from kinst.targets.manifest.packed import Manifest
 from kinst.targets.standalone import Action, Standalone
 
-_CPU: Final = 0  # the one that is shown for all
+_CPU: Final = 0  # records do not have their CPU: all are shown as from this one
 
 
 class KeptProbes:
-    """The probes of one image, before and after it is known what that keeps."""
+    """The probes of one image. What it keeps of hits may be decided later (`expect`)."""
 
     def __init__(self, prepared: Prepared, manifest: Manifest | None) -> None:
-        """`manifest` names the probes; None: there are none. Nothing is kept yet."""
+        """`manifest` names the probes; None: there are none."""
         self.manifest = manifest
         self._prepared = prepared
         self._hits = RecordedHits(prepared.original, prepared.program)
@@ -52,7 +52,7 @@ class KeptProbes:
 
     @property
     def frame(self) -> TrapFrame:
-        """What clauses see of registers."""
+        """The registers, as clauses see them."""
         return self._hits.frame
 
     def surroundings(
@@ -124,13 +124,13 @@ class KeptProbes:
         rows: NDArray[np.intp] | None = None,
         cpu: CpuSource | None = None,
     ) -> None:
-        """From now on, memory has what `kept` says.
+        """Set what memory holds from now on.
 
         Args:
             kept: what the image keeps.
-            sites: how many it has.
-            timebase: how many times a second the clock in records counts.
-            rows: for each of its sites the row in the manifest; None: they are the same.
+            sites: how many sites it has.
+            timebase: the frequency of the clock in records, in Hz.
+            rows: for each of its sites the row in the manifest; None: the rows are equal.
             cpu: what tells the CPU in records; None: its own number.
         """
         self._findings, self._rows = Findings(kept, sites), rows
@@ -157,7 +157,7 @@ class KeptProbes:
         return found
 
     def fire(self, found: Found) -> None:
-        """Let probes fire for it."""
+        """Let probes fire for what `find` found."""
         self._hits.fire(found, blank_firing(self.frame, _CPU, _CPU))
 
     def _take_drops(self) -> dict[int, int]:
@@ -167,17 +167,17 @@ class KeptProbes:
 
 
 class StandaloneProbes(KeptProbes):
-    """Those of an image that was made standalone for something, once and for all."""
+    """The probes of an image whose file says what it keeps."""
 
     def __init__(self, prepared: Prepared, manifest: Manifest, kept: Standalone) -> None:
-        """`manifest` is the one of the prepared image, and `kept` what that says about what it keeps."""
+        """`manifest` is the one of the prepared image, and `kept` is in it."""
         super().__init__(prepared, manifest)
         self.manifest: Manifest = manifest
         self.kept = kept
         self.expect(kept, len(manifest.sites), prepared.facts.timebase)
 
     def admitting(self, warn: Callable[[str], None]) -> Admission:
-        """What lets pass the clauses that look at nothing else. `warn` is called with what may surprise."""
+        """The check of clauses against what is kept. `warn` is called with warnings."""
         return Admission(
             *(self.manifest, self.kept, self._prepared.image.facts, warn),
             is_made_here=self._prepared.planned.plan is not None,
@@ -185,13 +185,13 @@ class StandaloneProbes(KeptProbes):
         )
 
     def check(self, sites: SiteTable | None) -> None:
-        """Clauses were admitted. Raises KinstError: what is done in Python cannot be."""
+        """Refuse actions in Python, which `admitting` does not see. Raises KinstError."""
         if self.kept.action is Action.COUNT and sites is not None and not sites.is_counted:
             raise KinstError("an action in Python is called for each hit, and the image only counts")
 
 
 def _by_rows(found: Found, rows: NDArray[np.intp]) -> Found:
-    """What was found, by the rows of other sites."""
+    """What was found, with the rows of the manifest in place of the image's own."""
     hits, records = np.zeros(int(rows.max(initial=-1)) + 1, np.uint64), found.records.copy()
     hits[rows] = found.hits
     records[:, 0] = rows[records[:, 0].astype(np.intp)]

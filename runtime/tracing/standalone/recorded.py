@@ -1,7 +1,7 @@
-"""What a standalone image found -> its probes fire, long after they were hit.
+"""What a standalone image counted or recorded -> its probes fire, long after they were hit.
 
-Of a hit there is what was recorded and nothing else: whoever asks for another register, argument or word of memory gets
-a fault that says so.
+A clause can read what was recorded of the hit and nothing else: any other register, argument or word of memory is a
+fault that says so, and not a zero.
 """
 
 from collections.abc import Callable, Sequence
@@ -31,14 +31,14 @@ _NANOSECONDS: Final = 1_000_000_000
 
 
 class _Registers(list[int]):
-    """A trap frame of which only some registers are known."""
+    """The registers of a trap frame, of which only some are known. Reading any other is ILLOP."""
 
     def __init__(self, names: Sequence[str]) -> None:
         super().__init__([0] * len(names))
         self._names = names
-        self.known: frozenset[int] = frozenset()  # in a firing; none otherwise
+        self.known: frozenset[int] = frozenset()  # empty while no record fires
 
-    def __getitem__(self, index: SupportsIndex | slice) -> int:  # type: ignore[override]  # nobody slices it
+    def __getitem__(self, index: SupportsIndex | slice) -> int:  # type: ignore[override]  # it is never sliced
         number = int(index)  # type: ignore[arg-type]
         if number not in self.known:
             raise Fault(FaultKind.ILLOP, number, f"register {self._names[number]} was not recorded")
@@ -65,7 +65,7 @@ class RecordedHits:
         self._last = 0  # the time of the last record in ns; 0: there is none
 
     def expect(self, fields: Sequence[str], timebase: int, cpu: CpuSource) -> None:
-        """From now on, records have these fields, a clock that counts so many times a second, and the CPU there."""
+        """Set the fields of records from now on, the frequency of their clock in Hz, and where they have the CPU."""
         self._timebase, self._cpu = timebase, cpu
         self.columns = columns_of(fields, cpu)
         registers = self._arch.registers
@@ -75,14 +75,15 @@ class RecordedHits:
         self._time = self.columns.time
 
     def now(self) -> int:
-        """The time of the record that fires now, or else of the last one, or before them of the first. 0 if records
-        have no time; while none fires, then the time here."""
+        """The time that clauses see, in ns: that of the record that fires, or of the last one that did, or in BEGIN of
+        the first. If records have no time it is 0 for their clauses, and the machine's time for BEGIN, END and
+        timers."""
         if self._time is None and self._registers.known:
             return 0
         return self._last or self._passing()
 
     def begin(self, found: Found) -> None:
-        """Let time begin with the first record of all."""
+        """Before any record fires, set the time to that of the first."""
         if self._time is not None and not self._last and len(found.records):
             self._last = self._nanoseconds(int(found.records[0, self._time]))
 
@@ -90,8 +91,8 @@ class RecordedHits:
         return count * _NANOSECONDS // self._timebase
 
     def attach(self, table: SiteTable, passing: Callable[[], int]) -> None:
-        """Take over what the providers of a table's probes have for arguments. kinst's have none. `passing` gives the
-        time here."""
+        """Give the probes of a table their recorded arguments, where there are any. kinst's probes have none. `passing`
+        gives the machine's time."""
         self._table, self._passing = table, passing
         for kind, default in list(table.arguments.items()):
             if kind != ProbeKind.KINST:
@@ -114,7 +115,7 @@ class RecordedHits:
     # -- firing -------------------------------------------------------------------------------------------------------
 
     def fire(self, found: Found, firing: Firing) -> None:
-        """Let probes fire for what was found. `firing` is on the CPU that is shown, and its frame is `frame`."""
+        """Let probes fire for what was found. `firing` is reused for all of them; its frame is `frame`."""
         for row in np.flatnonzero(found.hits).tolist():
             hits = int(found.hits[row])
             for one in self._site(row)[1]:

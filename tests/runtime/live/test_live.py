@@ -17,7 +17,7 @@ import pytest
 
 from kinst.rewriter.shell.cache_home import own_folder
 from tests.commands.in_process import command, kinst_run
-from tests.runtime.tracing.test_untouched import BASES, Spoiler
+from tests.runtime.tracing.test_foreign_stores import BASES, Spoiler
 from tests.samples.machines import MACHINES, Sample, expected_console
 
 LAUNCH = "import sys; from kinst.runtime.cli import run; sys.exit(run(prog_name='kinst-run'))"
