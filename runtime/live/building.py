@@ -109,9 +109,9 @@ class _Kept:
 def _kept(prepared: Prepared, fields: Fields, warn: Callable[[str], None]) -> _Kept:
     manifest, resolution = prepared.manifest, prepared.planned.resolution
     if manifest is None:
-        return _Kept(KeptProbes(prepared, None), lambda _clause, _probes, _delivery: None, lambda _sites: None)
+        return _Kept(KeptProbes(prepared, None, warn), lambda _clause, _probes, _delivery: None, lambda _sites: None)
     if manifest.standalone is not None:
-        standalone = StandaloneProbes(prepared, manifest, manifest.standalone)
+        standalone = StandaloneProbes(prepared, manifest, manifest.standalone, warn)
 
         def checked(sites: SiteTable | None) -> StandaloneImage:
             standalone.check(sites)
@@ -129,7 +129,7 @@ def _kept(prepared: Prepared, fields: Fields, warn: Callable[[str], None]) -> _K
         keeping.check(alone.manifest, alone.refused)
         return alone
 
-    return _Kept(KeptProbes(prepared, manifest), keeping, wanted, lambda: fields.cpu_source)
+    return _Kept(KeptProbes(prepared, manifest, warn), keeping, wanted, lambda: fields.cpu_source)
 
 
 def _started(
@@ -180,7 +180,6 @@ def _hits(
     cpu = kept.cpu() if standalone.action is Action.RECORD else None
     if CPU in standalone.fields:
         cpu = replace(cpu or own_number(prepared.image.facts), order=order_of_cpus(qemu.monitor))
-    kept.probes.tell_of_cuts(warn)
     kept.probes.expect(standalone, len(manifest.sites), timebase, rows, cpu)
     placement = Placement(alone.image, manifest, standalone, range(ram.start, ram.start + ram.size))
     return Hits(kept.probes, alone, placement, ram, now, warn)

@@ -65,7 +65,7 @@ class ReadoutBuilding:
             raise UsageError(
                 f"{prepared.path}: is not standalone, and keeps nothing: kinst-rewrite --standalone makes one"
             )
-        image, probes = prepared.image, StandaloneProbes(prepared, manifest, manifest.standalone)
+        image, probes = prepared.image, StandaloneProbes(prepared, manifest, manifest.standalone, warn)
         host = NoGuest(ClockKind.HOST, image.facts, probes.frame)
         board = prepared.facts
         ram = range(board.ram_base, board.ram_base + board.ram_size)

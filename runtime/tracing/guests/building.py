@@ -73,7 +73,7 @@ def build(prepared: Prepared, types: ImageTypes, plug_ins: PlugIns, warn: Callab
     watch_started_files(system, warn)
     if prepared.manifest is not None and prepared.manifest.standalone is not None:
         _write_jumps(prepared, system, loaded)
-        probes = StandaloneProbes(prepared, prepared.manifest, prepared.manifest.standalone)
+        probes = StandaloneProbes(prepared, prepared.manifest, prepared.manifest.standalone, warn)
         standalone = StandaloneGuest(probes, system, loaded, is_made_here=prepared.planned.plan is not None)
         return Guest(prepared, system, loaded, None, standalone.surroundings(types, warn), None, standalone, warn=warn)
     code = _patched_code(prepared, system, loaded, warn)

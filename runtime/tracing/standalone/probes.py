@@ -41,11 +41,11 @@ _CPU: Final = 0  # records do not have their CPU: all are shown as from this one
 class KeptProbes:
     """The probes of one image. What it keeps of hits may be decided later (`expect`)."""
 
-    def __init__(self, prepared: Prepared, manifest: Manifest | None) -> None:
-        """`manifest` names the probes; None: there are none."""
+    def __init__(self, prepared: Prepared, manifest: Manifest | None, warn: Callable[[str], None]) -> None:
+        """`manifest` names the probes; None: there are none. `warn` is called with what is not shown whole."""
         self.manifest = manifest
         self._prepared = prepared
-        self._hits = RecordedHits(prepared.original, prepared.program)
+        self._hits = RecordedHits(prepared.original, prepared.program, warn)
         self._findings: Findings | None = None
         self._rows: NDArray[np.intp] | None = None
         self._lost = 0
@@ -136,16 +136,6 @@ class KeptProbes:
         self._findings, self._rows = Findings(kept, sites), rows
         self._hits.expect(kept.fields, timebase, cpu or own_number(self._prepared.image.facts))
 
-    def tell_of_cuts(self, warn: Callable[[str], None]) -> None:
-        """Say once if a stack goes on behind what records have of it."""
-        stacks = self._hits.stacks
-
-        def cut() -> None:
-            stacks.cut = lambda: None
-            warn("stacks are shown as far as records have them: some go on behind that, in another page")
-
-        stacks.cut = cut
-
     def find(self, read: Read, *, is_last: bool) -> Found:
         """What is new in memory, which `read` reads by link addresses. Raises MachineError."""
         assert self._findings is not None, "expect() comes first"
@@ -169,9 +159,9 @@ class KeptProbes:
 class StandaloneProbes(KeptProbes):
     """The probes of an image whose file says what it keeps."""
 
-    def __init__(self, prepared: Prepared, manifest: Manifest, kept: Standalone) -> None:
-        """`manifest` is the one of the prepared image, and `kept` is in it."""
-        super().__init__(prepared, manifest)
+    def __init__(self, prepared: Prepared, manifest: Manifest, kept: Standalone, warn: Callable[[str], None]) -> None:
+        """`manifest` is the one of the prepared image, and `kept` is in it; `warn`: see `KeptProbes`."""
+        super().__init__(prepared, manifest, warn)
         self.manifest: Manifest = manifest
         self.kept = kept
         self.expect(kept, len(manifest.sites), prepared.facts.timebase)

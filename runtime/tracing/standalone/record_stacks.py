@@ -14,12 +14,14 @@ class RecordStacks:
     """Implements `kinst.runtime.clauses.environment.Stacks`. What lies above the part that was recorded is not known:
     a stack ends there."""
 
-    def __init__(self, image: Image, memory: RecordMemory, program: Callable[[], Program]) -> None:
-        """`image` is the original."""
-        self._memory = memory
-        self.cut: Callable[[], None] = lambda: None  # called when a stack ends so
+    def __init__(
+        self, image: Image, memory: RecordMemory, program: Callable[[], Program], warn: Callable[[str], None]
+    ) -> None:
+        """`image` is the original; `warn` is called once if a stack ends so."""
+        self._memory, self._warn = memory, warn
+        self._has_warned = False
         self._spans = [range(one.address, one.address + one.size) for one in image.segments if one.size]
-        self.moved = 0  # by how many bytes the image that is running now was moved
+        self._moved = 0  # by how many bytes the image that is running now was moved
         rules = FrameRules(image.facts, program, self.link)
         self._stacks = MachineStacks(image.facts, memory, rules)
         self.follows_call = rules.unwinder.follows_call
@@ -28,15 +30,20 @@ class RecordStacks:
         """See `MachineStacks`. Where a walk has come to what is not known, it has found no exception."""
         self._stacks.cross(lambda sp: None if self._memory.is_cut else interrupted(sp))
 
+    def move(self, by: int) -> None:
+        """Note by how many bytes the image was moved in which the next stack is."""
+        self._moved = by
+
     def link(self, address: int) -> int:
         """Where something was linked."""
-        return address - self.moved if self.moved and self._is_linked(address - self.moved) else address
+        return address - self._moved if self._moved and self._is_linked(address - self._moved) else address
 
     def stack(self, firing: Firing, frames: int) -> tuple[int, ...]:
         """See `Stacks`."""
         found = tuple(map(self.link, self._stacks.stack(firing, frames)))
-        if self._memory.is_cut:
-            self.cut()
+        if self._memory.is_cut and not self._has_warned:
+            self._has_warned = True
+            self._warn("stacks are shown as far as records have them: some go on behind that, in another page")
         return found
 
     def depth(self, firing: Firing) -> int:

@@ -48,8 +48,8 @@ class _Registers(list[int]):
 class RecordedHits:
     """The hits of a standalone image's probes, as clauses see them."""
 
-    def __init__(self, image: Image, program: Callable[[], Program]) -> None:
-        """Nothing is recorded yet. `image` is the original."""
+    def __init__(self, image: Image, program: Callable[[], Program], warn: Callable[[str], None]) -> None:
+        """Nothing is recorded yet. `image` is the original; `warn` is called once if stacks are not shown whole."""
         self._arch = image.facts
         self._timebase = _NANOSECONDS
         self._passing: Callable[[], int] = lambda: 0
@@ -57,7 +57,7 @@ class RecordedHits:
         self.frame = TrapFrame(self._registers, _no_memory, _no_memory, _no_memory)
         self.scratch = Scratch(SCRATCH)
         self.memory = RecordMemory(ConstantMemory(image, self.scratch))
-        self.stacks = RecordStacks(image, self.memory, program)
+        self.stacks = RecordStacks(image, self.memory, program, warn)
         self._values: dict[str, int] = {}
         self.expect((), _NANOSECONDS, own_number(self._arch))
         self._sites: dict[int, tuple[int, tuple[Enabling, ...]]] = {}  # row -> address, what happens there
@@ -128,17 +128,16 @@ class RecordedHits:
             self._show(record, b"" if stacks is None else _words_of(stacks[row]), firing)
             self._fire(record, firing)
         self.memory.hide()
-        firing.be(_CPU, firing.enabling)
-        firing.thread = _CPU
+        firing.run_on(_CPU)
 
     def _show(self, record: list[int], stack: bytes, firing: Firing) -> None:
         """Let its memory, its thread and its CPU be those of a record."""
         columns, numbers = self.columns, self._numbers
         if columns.cpu is not None:
-            firing.cpu = firing.thread = self._cpu.cpu(record[columns.cpu])
+            firing.run_on(self._cpu.cpu(record[columns.cpu]))
         sp, pc = numbers.get(self._arch.stack_pointer), numbers.get(self._arch.pc)
         if pc is not None:
-            self.stacks.moved = record[pc] - self._site(record[0])[0]
+            self.stacks.move(record[pc] - self._site(record[0])[0])
         if columns.task is not None or stack:
             members = {offset: record[column] for offset, column in columns.members.items()}
             task = 0 if columns.task is None else record[columns.task]
