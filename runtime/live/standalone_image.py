@@ -103,10 +103,10 @@ def _sizes(program: Program, request: Request) -> list[Request]:
         PlacementError: none do.
     """
     if request.action is not Action.RECORD or not len(program.patched_at_boot):
-        return [*_smaller(request)]
+        return [*_smaller(request, _FEWER)]
     room = max((end - start for start, end in data_rooms(program.image)), default=0)
     while True:
-        fitting = (one for one in _smaller(request) if one.ring_size + _ALIGNMENT <= room)
+        fitting = (one for one in _smaller(request, 2) if one.ring_size + _ALIGNMENT <= room)
         found = next(fitting, None)
         shallower = replace(request, fields=tuple(map(_shallower, request.fields)))
         if found is not None:
@@ -119,11 +119,11 @@ def _sizes(program: Program, request: Request) -> list[Request]:
         request = shallower
 
 
-def _smaller(request: Request) -> Iterator[Request]:
-    """The request, and others with smaller and smaller rings."""
+def _smaller(request: Request, by: int) -> Iterator[Request]:
+    """The request, and others whose rings are so many times smaller each."""
     yield request
     while request.action is Action.RECORD and request.capacity > _LEAST:
-        request = replace(request, capacity=max(request.capacity // _FEWER, _LEAST))
+        request = replace(request, capacity=max(request.capacity // by, _LEAST))
         yield request
 
 
