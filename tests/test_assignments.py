@@ -20,6 +20,8 @@ _EXCUSED = {
     ("runtime/hits/recorded.py", "enabling"): _A_HIT,
     ("runtime/hits/recorded.py", "key"): _A_HIT,
     ("runtime/hits/recorded.py", "time"): _A_HIT,
+    ("runtime/tracing/standalone/recorded.py", "cpu"): _A_HIT,
+    ("runtime/tracing/standalone/recorded.py", "thread"): _A_HIT,
     ("runtime/consumer/perfetto/trace.py", "name"): _PROTOBUF,
     ("runtime/consumer/perfetto/trace.py", "pid"): _PROTOBUF,
     ("runtime/consumer/perfetto/trace.py", "tid"): _PROTOBUF,

@@ -180,7 +180,7 @@ def _hits(
     cpu = kept.cpu() if standalone.action is Action.RECORD else None
     if CPU in standalone.fields:
         cpu = replace(cpu or own_number(prepared.image.facts), order=order_of_cpus(qemu.monitor))
-    kept.probes.tell_of_cuts(warn)
+    kept.probes.warn_of_cuts(warn)
     kept.probes.expect(standalone, len(manifest.sites), timebase, rows, cpu)
     placement = Placement(alone.image, manifest, standalone, range(ram.start, ram.start + ram.size))
     return Hits(kept.probes, alone, placement, ram, now, warn)

@@ -17,26 +17,34 @@ class RecordStacks:
     def __init__(self, image: Image, memory: RecordMemory, program: Callable[[], Program]) -> None:
         """`image` is the original."""
         self._memory = memory
-        self.cut: Callable[[], None] = lambda: None  # called when a stack ends so
+        self._cut: Callable[[], None] = lambda: None  # called when a stack ends there
         self._spans = [range(one.address, one.address + one.size) for one in image.segments if one.size]
-        self.moved = 0  # by how many bytes the image that is running now was moved
+        self._moved = 0
         rules = FrameRules(image.facts, program, self.link)
         self._stacks = MachineStacks(image.facts, memory, rules)
         self.follows_call = rules.unwinder.follows_call
 
     def cross(self, interrupted: Interrupted) -> None:
-        """See `MachineStacks`. Where a walk has come to what is not known, it has found no exception."""
+        """See `MachineStacks`. A walk that has left the recorded part has not reached the frame of an exception."""
         self._stacks.cross(lambda sp: None if self._memory.is_cut else interrupted(sp))
 
+    def on_cut(self, call: Callable[[], None]) -> None:
+        """Call `call` whenever a stack ends where the recorded part does."""
+        self._cut = call
+
+    def move(self, distance: int) -> None:
+        """Set the distance of the running image from its link addresses."""
+        self._moved = distance
+
     def link(self, address: int) -> int:
-        """Where something was linked."""
-        return address - self.moved if self.moved and self._is_linked(address - self.moved) else address
+        """The link address of an address in the running image; others as they are."""
+        return address - self._moved if self._moved and self._is_linked(address - self._moved) else address
 
     def stack(self, firing: Firing, frames: int) -> tuple[int, ...]:
         """See `Stacks`."""
         found = tuple(map(self.link, self._stacks.stack(firing, frames)))
         if self._memory.is_cut:
-            self.cut()
+            self._cut()
         return found
 
     def depth(self, firing: Firing) -> int:
