@@ -48,7 +48,8 @@ class LinuxThreads:
             memory: the guest's.
             find: see the class.
             stack_size: that of the kernel's stacks in bytes; None if it is not known.
-            sees_others: memory has other tasks than the current one. Else one is gone when its memory is another's.
+            sees_others: whether memory has other tasks than the current one. If not, a task has ended when another one
+                is at its address.
         """
         self._memory, self._load, self._find = memory, memory.load, find
         self._size = stack_size or _ADDRESSES

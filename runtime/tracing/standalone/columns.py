@@ -1,4 +1,4 @@
-"""The fields of records -> where each is in a row of `Findings`, and what the words of memory among them are."""
+"""The fields of records -> their columns in a row of `Findings`, and which of them are words of memory."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ _SITE = 1  # columns before the first field
 
 @dataclass(frozen=True, slots=True)
 class CpuSource:
-    """Which field tells the CPU, by which of its bits, and what its numbers mean where they are not in order."""
+    """Which field has the number of the CPU, in which bits, and the CPUs of numbers that are not consecutive."""
 
     name: str = CPU
     shift: int = 0
@@ -28,14 +28,15 @@ class CpuSource:
 
 
 def own_number(arch: ArchFacts) -> CpuSource:
-    """The number that the CPU itself has."""
+    """The number that the hardware gives the CPU."""
     return CpuSource(mask=arch.cpu_number.mask)
 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Columns of some fields. Registers and arguments are in `named`; `members` is from offsets in the current task.
-    None: there is no such field. `plain`: how many come before the stack, which is the last field if it is there."""
+    """The columns of a record's fields. Registers and arguments are in `named`, words of the current task in `members`,
+    by offset. None: there is no such field. `plain`: how many come before the stack, which is the last field if it is
+    there."""
 
     named: Mapping[str, int]
     members: Mapping[int, int]
@@ -47,7 +48,7 @@ class Columns:
 
 
 def columns_of(fields: Sequence[str], cpu: CpuSource) -> Columns:
-    """Those of a record's fields."""
+    """The columns of these fields."""
     starts = np.cumsum([_SITE, *map(width_of, fields)]).tolist()
     at = dict(zip(fields, starts, strict=False))
     members = {offset: column for name, column in at.items() if (offset := member_of(name)) is not None}
@@ -70,8 +71,8 @@ def columns_of(fields: Sequence[str], cpu: CpuSource) -> Columns:
 
 
 def in_order(records: NDArray[np.uint64], columns: Columns) -> NDArray[np.uint64]:
-    """Records of all CPUs by their time, which is read when the place is taken, or a little later. Those of the same
-    time as they were begun."""
+    """Records of all CPUs, sorted by their time, which a writer reads when it has taken its place in the ring. Those of
+    the same time stay in the order of their places."""
     if columns.time is None or len(records) < 2:
         return records
     return records[np.argsort(records[:, columns.time], kind="stable")]

@@ -1,7 +1,7 @@
 """Memory of a standalone image -> what its probes have counted or recorded since the last time.
 
-See `kinst.targets.standalone` for the layout. The guest may be in the middle of writing a record, or go on while memory
-is read, and it may have been restarted since the last time.
+See `kinst.targets.standalone` for the layout. While memory is read, the guest may be stopped in the middle of writing a
+record, or run on; and it may have been restarted since the last time.
 """
 
 from collections.abc import Callable
@@ -71,7 +71,7 @@ class Findings:
         lost = first - start
         places = self._places(read, first, begun)
         numbers = np.arange(first, begun, dtype=np.uint64)
-        later = int.from_bytes(read(kept.address, WORD), "little")  # what has been begun meanwhile may be in them
+        later = int.from_bytes(read(kept.address, WORD), "little")  # whose writers may have reused the places by now
         is_whole = numbers + np.uint64(kept.capacity) >= np.uint64(later)
         is_done = (places[:, 0] == numbers + np.uint64(1)) & is_whole
         end = None if is_last else self._end(numbers[~is_done & is_whole])

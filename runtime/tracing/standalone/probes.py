@@ -1,6 +1,6 @@
 """A standalone image, wherever it runs -> its probes, which fire for what it counted or recorded in its memory.
 
-Nothing is known of a hit but what the image kept: of memory the words of its record, and what never changes.
+Nothing is known of a hit but what the image kept: of memory the words of its record, and what is read-only.
 """
 
 from collections.abc import Callable
@@ -98,7 +98,7 @@ class KeptProbes:
         )
 
     def _profile(self, types: ImageTypes) -> GuestProfile:
-        """What records tell of the system in the image."""
+        """What records show of the system in the image."""
         prepared, hits = self._prepared, self._hits
         arch, size = prepared.image.facts, stack_size(prepared.original.symbols)
         memory = hits.memory
@@ -131,7 +131,7 @@ class KeptProbes:
             sites: how many sites it has.
             timebase: the frequency of the clock in records, in Hz.
             rows: for each of its sites the row in the manifest; None: the rows are equal.
-            cpu: what tells the CPU in records; None: its own number.
+            cpu: where records have the number of their CPU; None: the CPU's own number.
         """
         self._findings, self._rows = Findings(kept, sites), rows
         self._hits.expect(kept.fields, timebase, cpu or own_number(self._prepared.image.facts))

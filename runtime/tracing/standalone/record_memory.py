@@ -1,5 +1,5 @@
-"""A record -> the memory that clauses may read at its hit: words of the current task and of the stack, and what never
-changes."""
+"""A record -> the memory that clauses may read at its hit: words of the current task and of the stack, and what is
+read-only."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -12,7 +12,7 @@ _LARGEST: Final = 1 << 16  # bytes of a stack
 
 
 class RecordMemory:
-    """That of one record after the other; implements `kinst.runtime.clauses.environment.Memory`."""
+    """The memory of the record that fires; implements `kinst.runtime.clauses.environment.Memory`."""
 
     def __init__(self, constant: ConstantMemory) -> None:
         """No record is shown."""
@@ -21,15 +21,16 @@ class RecordMemory:
         self.task = 0  # the current task's address
         self._members: Mapping[int, int] = _NOTHING
         self._sp, self._stack = 0, b""
-        self.is_cut = False  # somebody has read of the stack behind what is known of it
+        self.is_cut = False  # the stack was read beyond what was recorded of it
 
     def show(self, task: int, members: Mapping[int, int], sp: int, stack: bytes) -> None:
-        """Show a record: words of the task by their offsets, and what is on the stack, from its pointer on."""
+        """Show a record: words of the task by their offsets, and the recorded part of the stack, which begins at
+        `sp`."""
         self.is_cut = False
         self.task, self._members, self._sp, self._stack = task, members, sp, stack
 
     def hide(self) -> None:
-        """Show none."""
+        """Show no record."""
         self.show(0, _NOTHING, 0, b"")
 
     def load(self, address: int, size: int) -> int:
@@ -57,7 +58,7 @@ class RecordMemory:
         return text if end or len(found) == limit else self._constant.string(address, limit)
 
     def _of_task(self, address: int, most: int) -> bytes | None:
-        """What is known of the task from an address in it on; None: nothing."""
+        """The recorded bytes of the task from an address on, at most `most`; None: it was not recorded."""
         offset, members = address - self.task, self._members
         start = first = offset & -WORD
         if not self.task or first not in members:

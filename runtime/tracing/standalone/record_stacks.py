@@ -27,15 +27,15 @@ class RecordStacks:
         self.follows_call = rules.unwinder.follows_call
 
     def cross(self, interrupted: Interrupted) -> None:
-        """See `MachineStacks`. Where a walk has come to what is not known, it has found no exception."""
+        """See `MachineStacks`. A walk that has left the recorded part has not reached the frame of an exception."""
         self._stacks.cross(lambda sp: None if self._memory.is_cut else interrupted(sp))
 
     def move(self, by: int) -> None:
-        """Note by how many bytes the image was moved in which the next stack is."""
+        """Set by how many bytes the running image was moved from its link addresses."""
         self._moved = by
 
     def link(self, address: int) -> int:
-        """Where something was linked."""
+        """The link address of an address in the running image; others as they are."""
         return address - self._moved if self._moved and self._is_linked(address - self._moved) else address
 
     def stack(self, firing: Firing, frames: int) -> tuple[int, ...]:
@@ -43,7 +43,7 @@ class RecordStacks:
         found = tuple(map(self.link, self._stacks.stack(firing, frames)))
         if self._memory.is_cut and not self._has_warned:
             self._has_warned = True
-            self._warn("stacks are shown as far as records have them: some go on behind that, in another page")
+            self._warn("stacks are shown as far as they were recorded: some continue beyond that, in another page")
         return found
 
     def depth(self, firing: Firing) -> int:

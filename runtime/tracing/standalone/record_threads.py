@@ -1,4 +1,5 @@
-"""A record -> the key of its self-> variables, where no system tells the thread: its stack stands for it."""
+"""A record -> the key of its self-> variables where no operating system is known: a thread is identified by its
+stack."""
 
 from collections.abc import Callable
 
@@ -11,7 +12,8 @@ _ALL = 0  # the key of all, where records have no stack pointer
 
 
 class RecordThreads:
-    """Implements `kinst.runtime.clauses.profiles.Threads`. An interrupt on a stack is not told from its thread."""
+    """Implements `kinst.runtime.clauses.profiles.Threads`. An interrupt is taken for the thread on whose stack it
+    runs."""
 
     description = "the stack, as far as its frames reach; an interrupt on it shares its variables"
 
@@ -19,7 +21,7 @@ class RecordThreads:
         self, regions: StackRegions, stack_pointer: int, reach: Callable[[Firing], int], task: Callable[[], int]
     ) -> None:
         """`stack_pointer` is its index in the trap frame, `reach` gives the end of a firing's frames, and `task` the
-        current task of a system's, which tells threads better; 0: there is none."""
+        system's current task, which identifies threads better; 0: there is none."""
         self._regions, self._index, self._reach, self._task = regions, stack_pointer, reach, task
 
     def begin(self, forget: Callable[[int], None]) -> None:

@@ -26,7 +26,7 @@ from kinst.runtime.trap.trap_frame import TrapFrame
 from kinst.targets.image import Image
 from kinst.targets.manifest.packed import ProbeKind
 
-_CPU: Final = 0  # that of what no record tells
+_CPU: Final = 0  # where no record has one
 _NANOSECONDS: Final = 1_000_000_000
 
 
@@ -65,7 +65,7 @@ class RecordedHits:
         self._last = 0  # the time of the last record in ns; 0: there is none
 
     def expect(self, fields: Sequence[str], timebase: int, cpu: CpuSource) -> None:
-        """Set the fields of records from now on, the frequency of their clock in Hz, and where they have the CPU."""
+        """Set the fields of records from now on, the frequency of their clock in Hz, and where they have their CPU."""
         self._timebase, self._cpu = timebase, cpu
         self.columns = columns_of(fields, cpu)
         registers = self._arch.registers
@@ -131,7 +131,7 @@ class RecordedHits:
         firing.run_on(_CPU)
 
     def _show(self, record: list[int], stack: bytes, firing: Firing) -> None:
-        """Let its memory, its thread and its CPU be those of a record."""
+        """Set memory, and the firing's thread and CPU, to those of a record."""
         columns, numbers = self.columns, self._numbers
         if columns.cpu is not None:
             firing.run_on(self._cpu.cpu(record[columns.cpu]))
@@ -167,7 +167,8 @@ class RecordedHits:
 
 
 def _words_of(field: NDArray[np.uint64]) -> bytes:
-    """The words of the stack in a record, of as many as were there."""
+    """The recorded part of the stack. Its first word is the number of those that follow: fewer where the
+    stack or its page ends."""
     return field[1 : 1 + int(field[0])].tobytes()
 
 
