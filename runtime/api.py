@@ -85,7 +85,7 @@ def open_image(
 
 
 class ImageFile:
-    """An image that was opened. What is read from it is read only once."""
+    """An image that was opened. Everything is read from it at most once."""
 
     def __init__(self, source: Source, modules: tuple[tuple[str, Path], ...]) -> None:
         """Made by `open_image`."""
@@ -108,7 +108,7 @@ class ImageFile:
 
     @property
     def opened(self) -> Opened:
-        """What the rewriter knows of it, for a closer look. Raises UsageError after `close`."""
+        """The rewriter's analysis of the image. Raises UsageError after `close`."""
         if self._opened is None:
             raise UsageError(f"{self.source.path}: was closed")
         return self._opened
@@ -131,7 +131,7 @@ class ImageFile:
         return Probes(Probe(identifiers[row], *manifest.probe_fields(row)) for row in rows)
 
     def resolve(self, *descriptions: str) -> Resolution:
-        """What descriptions stand for: functions, sites and refusals. Without descriptions: the entries and returns of
+        """What descriptions mean: functions, sites and refusals. Without descriptions: the entries and returns of
         all functions and all static probes.
 
         Raises:
@@ -158,13 +158,13 @@ class ImageFile:
             descriptions: of probes.
             method: how probed instructions are executed, a word of `kinst-rewrite --method`; "jump" makes the copy
                 standalone.
-            trampoline_base: the link address of the trampolines; None: where there is room.
+            trampoline_base: the link address of the trampolines; None: where there is space.
 
         Returns:
             What was refused: a line for each description.
 
         Raises:
-            KinstError: a description matches nothing, or there is no room for the trampolines.
+            KinstError: a description matches nothing, or there is no space for the trampolines.
             OSError: the file cannot be written.
 
         Example:
@@ -276,7 +276,7 @@ class ImageFile:
             function: its name, or its 0x address.
             arguments: numbers, of which 64 bits count, and texts, which are passed by address, with a NUL.
             machine: what it runs on; default: `Machine()`.
-            seconds: of the machine's time that it may take; None: as long as it likes.
+            seconds: of the machine's time that it may take; None: no limit.
 
         Returns:
             What the function returned, as 64 unsigned bits.
@@ -303,7 +303,7 @@ class ImageFile:
         return self._calls.call(call, limits(seconds), origin, lambda: self._guest(request))
 
     def _nothing_traced(self) -> tuple[ProgramText, ...]:
-        """Programs without which an image would fire the probes that it was patched with, for nobody."""
+        """A request without programs would enable the probes that a patched image has: this one enables none."""
         return () if self.opened.manifest is None else (program_of("BEGIN"),)
 
     def _guest(self, request: Request) -> Guest:
@@ -313,7 +313,7 @@ class ImageFile:
         return guest
 
     def _enabled(self, request: Request) -> tuple[Tracing, list[str]]:
-        """What is traced, with its probes enabled, and the messages that come."""
+        """What is traced, with its probes enabled, and the list that receives messages."""
         messages: list[str] = []
         tracing = Tracing(requested(self, request), messages.append, self.opened)
         for _ in tracing.enable():
@@ -322,7 +322,7 @@ class ImageFile:
 
 
 def requested(image: ImageFile, request: Request) -> Request:
-    """The same request, of this image."""
+    """The same request, for this image."""
     source = image.source
     return replace(
         request,

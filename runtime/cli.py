@@ -1,4 +1,4 @@
-"""Command line -> kinst-run: what its options mean together. The options themselves: commandline/options.py."""
+"""Command line -> kinst-run: how its options are combined. The options themselves: commandline/options.py."""
 
 import math
 import sys
@@ -47,7 +47,7 @@ from kinst.targets.probe import checked_module
 
 if TYPE_CHECKING:
     from kinst.runtime.tracing.guests.built import Build
-    from kinst.runtime.tracing.run_command import Wishes
+    from kinst.runtime.tracing.run_command import RunOptions
 
 _NAME: Final = "kinst-run"
 _OF_IMAGES: Final = (
@@ -66,7 +66,7 @@ _OF_IMAGES: Final = (
     "users",
     "input",
 )  # options
-# What --read has no use for.
+# Options that --read cannot use.
 _OF_RUNS: Final = frozenset(_OF_IMAGES) - {"machine", "debug_file", "force_code", "modules"}
 
 
@@ -113,7 +113,7 @@ def run(ctx: click.Context, /, words: tuple[str, ...], **given: Any) -> None:  #
     matched --until, 4 the guest's kernel panicked, 5 the guest cannot go on, 6 it waits for ever; else 0.
 
     Standard input is the guest's serial line, if it is a pipe, a file, or a terminal that shows the guest's console.
-    There, Ctrl-A x ends the run, and Ctrl-A h tells more.
+    There, Ctrl-A x ends the run, and Ctrl-A h shows the other keys.
     """
     with reported(_NAME):
         if given["is_version"]:
@@ -129,20 +129,20 @@ def run(ctx: click.Context, /, words: tuple[str, ...], **given: Any) -> None:  #
         if given["read"] is None and given["every"] is not None:
             raise UsageError("--every: there is nothing to read again: give --read")
         bounds = limits(seconds(given, "timeout"), seconds(given, "wall-timeout"), given["until"])
-        status = _carry_out(request, bounds, given, ctx.meta[f"{_NAME}.words"])
+        status = _run(request, bounds, given, ctx.meta[f"{_NAME}.words"])
     if status:
         sys.exit(status)
 
 
-def _carry_out(request: Request, bounds: Limits, given: dict[str, Any], words: Sequence[str]) -> int:
-    """Carry out the command. The imports here take some time, so they wait until the command line is known to be
+def _run(request: Request, bounds: Limits, given: dict[str, Any], words: Sequence[str]) -> int:
+    """Run the command. The imports here take some time, so they wait until the command line is known to be
     right, and that the image has the functions which it names."""
     from kinst.runtime.tracing.misspelled import checked
 
     request = checked(request, is_lenient=given["is_list"] or given["is_dump"])
-    from kinst.runtime.tracing.run_command import Wishes, carry_out, told_of_arguments
+    from kinst.runtime.tracing.run_command import RunOptions, explaining_arguments, run
 
-    wishes = Wishes(
+    options = RunOptions(
         is_list=given["is_list"],
         is_check=given["is_check"],
         is_dump=given["is_dump"],
@@ -157,25 +157,25 @@ def _carry_out(request: Request, bounds: Limits, given: dict[str, Any], words: S
         takes_standard_input=request.call is None and "-" not in given[parameter(Origin.SCRIPT)],
     )
     if given["is_top"]:
-        return _watch(request, bounds, wishes, given)
+        return _watch(request, bounds, options, given)
     if given["read"] is not None:
-        return carry_out(request, bounds, wishes, _readout(request, given))
+        return run(request, bounds, options, _readout(request, given))
     if given["engine"] is not None:
-        return carry_out(request, bounds, wishes, _live(request, given))
-    with told_of_arguments(request.image, request.arguments):
-        return carry_out(request, bounds, wishes)
+        return run(request, bounds, options, _live(request, given))
+    with explaining_arguments(request.image, request.arguments):
+        return run(request, bounds, options)
 
 
-def _watch(request: Request, bounds: Limits, wishes: "Wishes", given: dict[str, Any]) -> int:
+def _watch(request: Request, bounds: Limits, options: "RunOptions", given: dict[str, Any]) -> int:
     from kinst.runtime.top.command import watch
 
     if given["read"] is not None:
         raise UsageError("--top: --read runs nothing that could be watched")
-    return watch(request, bounds, wishes)
+    return watch(request, bounds, options)
 
 
 def _readout(request: Request, given: dict[str, Any]) -> "Build":
-    """What --read makes of the image."""
+    """The builder of the guest for --read."""
     from kinst.runtime.readout.building import ReadoutBuilding
     from kinst.runtime.readout.sources import source_of
 
@@ -193,7 +193,7 @@ def _readout(request: Request, given: dict[str, Any]) -> "Build":
 
 
 def _live(request: Request, given: dict[str, Any]) -> "Build":
-    """What --on makes of the image."""
+    """The builder of the guest for --on."""
     from kinst.runtime.live.building import LiveBuilding
 
     if request.image is None:

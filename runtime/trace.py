@@ -1,4 +1,4 @@
-"""An image in a machine, with probes enabled: it runs, and what its probes record is read. See `kinst.runtime.api`."""
+"""An image in a machine, with probes enabled: it runs, and its records are read. See `kinst.runtime.api`."""
 
 import gc
 import signal
@@ -31,7 +31,7 @@ from kinst.targets.signals import caught
 
 @dataclass(frozen=True, slots=True)
 class _Machine:
-    """What is given back when a trace is closed."""
+    """What is released when a trace is closed."""
 
     guest: Guest
     running: Running
@@ -53,7 +53,7 @@ class Trace(Reader):
         self._machine: _Machine | None = _Machine(tracing.guest, tracing.start(output), kept, files)
         self._is_asked_to_stop = False
         self._last: End | None = None
-        self.refusals = tracing.refusals  # what programs and actions describe but cannot have: a line each
+        self.refusals = tracing.refusals  # a line for each description of which sites were refused
 
     def __enter__(self) -> Self:
         return self
@@ -62,7 +62,7 @@ class Trace(Reader):
         self.close()
 
     def close(self) -> None:
-        """Give the guest's memory back, and forget what was recorded."""
+        """Free the guest's memory, and forget what was recorded."""
         if self._machine is not None:
             self.finish()
             self._machine.guest.surroundings.providers.close()
@@ -78,12 +78,13 @@ class Trace(Reader):
 
     @property
     def guest(self) -> Guest:
-        """The machine and the image in it, for a closer look. Raises UsageError after `close`."""
+        """The machine and the image in it. Raises UsageError after `close`."""
         return self._let.guest
 
     @property
     def ql(self) -> BareQiling:
-        """The machine as a Qiling object: memory by physical address, registers, hooks, snapshots."""
+        """The machine as a Qiling object: memory by physical address, registers, hooks, snapshots. From then on the
+        clock `icount` counts instructions one by one, for up to five times the CPU: hooks see each of them once."""
         return self.guest.system.engine.ql
 
     @property
@@ -96,10 +97,10 @@ class Trace(Reader):
         return self.guest.surroundings.symbols.describe(address, "stack")
 
     def physical_address(self, symbol: str) -> int:
-        """Where a function or variable of the image was loaded: what memory and hooks of `ql` are asked for.
+        """The physical address of a function or variable of the image, which memory and hooks of `ql` take.
 
         Raises:
-            UsageError: the image has no such symbol, or it is no part of what was loaded.
+            UsageError: the image has no such symbol, or it was not loaded.
         """
         loaded, symbols = self.guest.loaded, self.guest.loaded.image.symbols
         address = symbols.address_of(symbol)
@@ -182,7 +183,7 @@ class Trace(Reader):
         nothing for 20 ms.
 
         Raises:
-            UsageError: `prompt` is no regular expression.
+            UsageError: `prompt` is not a regular expression.
         """
         awaited = None if prompt is None else expression("prompt", prompt)
         self.guest.typist.add(lines_to_type(text), awaited)
@@ -200,7 +201,7 @@ class Trace(Reader):
 
 
 def _reporting(kept: Kept, tracing: Tracing, page: BinaryIO) -> Output:
-    """What keeps and writes the page."""
+    """The output that also writes the report's page."""
     from kinst.runtime.tracing.results.reporting import Reporting  # few runs have a report
 
     return Reporting(kept, tracing, page, ())

@@ -5,23 +5,41 @@ these has them.
 
     count    a counter for each site, in the order of the manifest's sites
     record   a ring. First the number of records begun, then seven unused words. After that `capacity` places of
-             `2 + len(fields)` words each; record n is in place n modulo `capacity`: n + 1, which is written last, the
-             site's row, and a word for each field
+             `stride` bytes each; record n is in place n modulo `capacity`: n + 1, which is written last, the site's
+             row, and a word for each field, or several. While a place is written to, the highest bit of its first word
+             is set: a writer that finds it set, a turn of the ring later, writes to another place, after the others,
+             which is never read
+
+Fields are arg0, arg1, ...; names of registers, the PC's being where the site is now; and
+
+    time     the CPU's clock: rdtsc, cntvct_el0, rdtime
+    cpu      the number that the CPU itself has: its APIC ID, mpidr_el1, mhartid
+    task     the address of Linux's current task; 0: there is none yet
+    task+N   the word at the offset N in it; 0: there is none
+    stack*N  a word that says how many follow, and these: up to N words of the stack, from its pointer to the end of its
+             page. stack*N+OFFSET:SIZE: or to the end of the current task's stack, if the pointer is in that; it has
+             SIZE bytes, from the address at OFFSET in the task. N words are reserved in any case
 
 The section .note.kinst tells others where: a note of the owner kinst, of type 1. Its description has words, too: this
 form's version, 1; 0 for count and 1 for record; link address, physical address and size of the data; the number of
 sites; the capacity of the ring; and the names of its fields, separated by commas, padded with zeros.
 """
 
+import re
 import struct
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
 RING_HEAD: Final = 64  # bytes before the first place
-TIME: Final = "time"  # the field that is the CPU's clock: rdtsc, cntvct_el0, rdtime
+TIME: Final = "time"
+CPU: Final = "cpu"
+TASK: Final = "task"
 WORD: Final = 8
-MOST_FIELDS: Final = 16
+MOST_FIELDS: Final = 32
+MOST_STACK: Final = 512  # words
+_MEMBER: Final = re.compile(rf"{TASK}\+(0x[0-9a-f]{{1,4}})")
+_STACK: Final = re.compile(r"stack\*([1-9][0-9]{0,3})(?:\+(0x[0-9a-f]{1,4}):(0x[0-9a-f]{1,6}))?")
 
 
 class Action(StrEnum):
@@ -29,6 +47,48 @@ class Action(StrEnum):
 
     COUNT = "count"
     RECORD = "record"
+
+
+@dataclass(frozen=True, slots=True)
+class StackField:
+    """A field of so many words of the stack. `offset` is that of a word in Linux's current task, at which its stack
+    begins, of so many bytes; `size` is 0 where only the page counts."""
+
+    words: int
+    offset: int = 0
+    size: int = 0
+
+    def __str__(self) -> str:
+        return f"stack*{self.words}" + (f"+{self.offset:#x}:{self.size:#x}" if self.size else "")
+
+
+def member_field(offset: int) -> str:
+    """The field of a word of Linux's current task."""
+    return f"{TASK}+{offset:#x}"
+
+
+def member_of(field: str) -> int | None:
+    """The offset that such a field is about; None: it is another one."""
+    found = _MEMBER.fullmatch(field)
+    return None if found is None else int(found[1], 16)
+
+
+def stack_of(field: str) -> StackField | None:
+    """What a field of the stack says; None: it is another one."""
+    found = _STACK.fullmatch(field)
+    return None if found is None else StackField(int(found[1]), int(found[2] or "0", 16), int(found[3] or "0", 16))
+
+
+def asks_for_task(field: str) -> bool:
+    """Whether a field is about Linux's current task."""
+    stack = stack_of(field)
+    return field == TASK or member_of(field) is not None or (stack is not None and stack.size > 0)
+
+
+def width_of(field: str) -> int:
+    """How many words a field has in a record."""
+    stack = stack_of(field)
+    return 1 if stack is None else 1 + stack.words
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +100,17 @@ class Standalone:
     load_address: int
     size: int  # bytes
     capacity: int = 0  # of the ring: a power of two
-    fields: tuple[str, ...] = ()  # arg0, arg1, ..., names of registers, TIME
+    fields: tuple[str, ...] = ()
 
     @property
     def stride(self) -> int:
         """Bytes of a record."""
-        return WORD * (2 + len(self.fields))
+        return WORD * (2 + sum(map(width_of, self.fields)))
+
+    @property
+    def ring_size(self) -> int:
+        """Bytes of the ring, with the place that nobody reads."""
+        return RING_HEAD + (self.capacity + 1) * self.stride
 
     def packed(self) -> list[int | str]:
         """The same for the manifest's head."""

@@ -12,7 +12,7 @@ from typing import Final
 from kinst.rewriter.assemble import assemble
 from kinst.runtime.engine.host.blocks import BLOCKS
 from kinst.runtime.engine.host.breakpoints import BREAKPOINTS
-from kinst.runtime.engine.host.budget import BUDGET
+from kinst.runtime.engine.host.budget import ALONE_BEFORE, BUDGET, COUNT, SETTLE, TALLY
 from kinst.runtime.engine.host.encodings import ENCODINGS
 from kinst.runtime.engine.host.routine import Routine
 from kinst.runtime.engine.host.walks import WALKS
@@ -21,7 +21,7 @@ from kinst.targets.arch.arm64 import ARM64
 from kinst.targets.errors import UsageError
 
 FOLDER: Final = Path(__file__).parents[1] / "runtime" / "engine" / "host"
-ROUTINES: Final = (BLOCKS, BREAKPOINTS, BUDGET, ENCODINGS, WALKS)
+ROUTINES: Final = (ALONE_BEFORE, BLOCKS, BREAKPOINTS, BUDGET, COUNT, ENCODINGS, SETTLE, TALLY, WALKS)
 HOSTS: Final = {"x86_64": AMD64, "aarch64": ARM64}
 # state.(next, end); sizeof(row); state.next; HASH.1; HASH
 _NAMES: Final = re.compile(
@@ -49,6 +49,12 @@ def assembled(routine: Routine, host: str) -> bytes:
     """What the source of a routine is assembled to. Raises NameFault, or UsageError if keystone refuses it."""
     text = (FOLDER / f"{routine.name}.{host}.s").read_text()
     return assemble(HOSTS[host], "\n".join(instructions(routine, text)), is_plain=True)
+
+
+def sources() -> list[tuple[Routine, str]]:
+    """Each routine with each host that it has a source for."""
+    every = ((routine, host) for routine in ROUTINES for host in HOSTS)
+    return [(routine, host) for routine, host in every if (FOLDER / f"{routine.name}.{host}.s").is_file()]
 
 
 def _number(routine: Routine, found: re.Match[str]) -> str:
@@ -98,7 +104,7 @@ def main() -> None:
     """Write what the sources are assembled to."""
     argparse.ArgumentParser(prog="poe host-code", description=(__doc__ or "").partition(": ")[2]).parse_args()
     try:
-        made = {f"{routine.name}.{host}.bin": assembled(routine, host) for routine in ROUTINES for host in HOSTS}
+        made = {f"{routine.name}.{host}.bin": assembled(routine, host) for routine, host in sources()}
     except (NameFault, UsageError) as fault:
         raise SystemExit(f"poe host-code: {fault}") from None
     for name, code in made.items():

@@ -67,11 +67,11 @@ class Factory:
             standalone: what the sites do, and where their data is.
             gaps: where trampolines may be, ascending.
         """
-        material, facts = self._material, self._material.program.image.facts
+        material, image = self._material, self._material.program.image
         found, sites = material.found, manifest.sites["address"]
         rows = np.minimum(np.searchsorted(found.address, sites), len(found) - 1)
         refused = dict.fromkeys(np.flatnonzero(found.address[rows] != sites).tolist(), _OVERLAPS)
-        refused |= obstacles(manifest, standalone, facts)
+        refused |= obstacles(manifest, standalone, image)
         if refused:
             return _nothing(refused)
         # A site that cannot be a jump is refused here, before any code is made, unless everything is near: then the
@@ -81,8 +81,8 @@ class Factory:
         refused = dict(zip(traps.tolist(), _texts(decisions.hindrance[traps]), strict=True))
         if refused and not is_near:
             return _nothing(refused)
-        wanted = groups(found, rows, decisions, facts.jump)
-        work = Work(rows, tasks(manifest, standalone, facts), refused)
+        wanted = groups(found, rows, decisions, image.facts.jump)
+        work = Work(rows, tasks(manifest, standalone, image), refused)
         built = build(self._templates, material, wanted, work, gaps, self._progress, is_near=is_near)
         if built.refused:
             return Generated((), built.jumps, built.trampolines, built.refused, built.needed)

@@ -5,7 +5,7 @@ from typing import Final
 
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.errors import UsageError
-from kinst.targets.standalone import MOST_FIELDS, TIME, Action
+from kinst.targets.standalone import CPU, MOST_FIELDS, TIME, Action, Standalone
 
 CAPACITY: Final = 4096  # records of a ring
 _MOST: Final = 1 << 24
@@ -23,6 +23,11 @@ class Request:
     capacity: int  # of the ring; 0 where there is none
     data_base: int | None
     is_watched: bool = False
+
+    @property
+    def ring_size(self) -> int:
+        """Bytes of the ring."""
+        return Standalone(self.action, 0, 0, 0, self.capacity, self.fields).ring_size
 
 
 COUNT: Final = Request(Action.COUNT, (), 0, None)
@@ -45,8 +50,8 @@ def parse_request(action: str, ring: int | None, data_base: int | None, facts: A
     fields = tuple(rest.split(",")) if rest else ()
     arguments, registers = argument_fields(facts), facts.registers[: facts.pc]
     for field in fields:
-        if not (field == TIME or field in arguments or field in registers):
-            known = f"{arguments[0]} to {arguments[-1]}, {TIME} and the registers {', '.join(registers)}"
+        if not (field in (TIME, CPU) or field in arguments or field in registers):
+            known = f"{arguments[0]} to {arguments[-1]}, {TIME}, {CPU} and the registers {', '.join(registers)}"
             raise UsageError(f"--action {action}: no field {field!r}: there are {known}")
     if len(fields) > MOST_FIELDS:
         raise UsageError(f"--action {action}: {len(fields)} fields are too many: a record has {MOST_FIELDS} at most")

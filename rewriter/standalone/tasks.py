@@ -5,23 +5,53 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kinst.rewriter.standalone.code.parts import CELL, FIRST, RING, SITE
-from kinst.rewriter.standalone.code.trampoline import Clock, Constant, Count, Record, Register, Tasks, Varying, Word
+from kinst.rewriter.standalone.code.parts import CELL, CURRENT, FIRST, PER_CPU, RING, SITE
+from kinst.rewriter.standalone.code.trampoline import (
+    Clock,
+    Constant,
+    Count,
+    Cpu,
+    Current,
+    Member,
+    Record,
+    Register,
+    Stack,
+    Tasks,
+    Varying,
+    Word,
+)
+from kinst.rewriter.standalone.current_task import Variable, variable_of
 from kinst.rewriter.standalone.request import argument_fields
 from kinst.targets.arch.facts import ArchFacts
+from kinst.targets.image import Image
 from kinst.targets.instruction import Flow
 from kinst.targets.manifest.packed import Manifest, ProbeKind
-from kinst.targets.standalone import RING_HEAD, TIME, WORD, Action, Standalone
+from kinst.targets.standalone import (
+    CPU,
+    RING_HEAD,
+    TASK,
+    TIME,
+    WORD,
+    Action,
+    Standalone,
+    asks_for_task,
+    member_of,
+    stack_of,
+)
 
 _STATIC: Final = "a static probe, which the image turns on and off"
 _TAIL_CALL: Final = "a tail call: the function returns when its callee does"
 _SEVERAL: Final = "an entry and a return: they have different arguments"
 _OFFSET: Final = "offset"  # the column with a return's offset in its function
+_NO_TASKS: Final = "the image does not say where Linux's current task is"
 _NO_ARGUMENTS: Final = "an instruction within a function: only its registers are known, not its arguments"
 
 
-def obstacles(manifest: Manifest, standalone: Standalone, facts: ArchFacts) -> dict[int, str]:
+def obstacles(manifest: Manifest, standalone: Standalone, image: Image) -> dict[int, str]:
     """Rows of sites that can have no task, with the reason."""
+    facts = image.facts
+    if any(map(asks_for_task, standalone.fields)) and variable_of(image) is None:
+        return dict.fromkeys(range(len(manifest.sites)), _NO_TASKS)
     kinds, flow = _kinds(manifest), manifest.sites["flow"]
     found = dict.fromkeys(np.flatnonzero(kinds[:, ProbeKind.SDT]).tolist(), _STATIC)
     leaves = kinds[:, ProbeKind.FBT_RETURN] & (flow != Flow.RETURN)
@@ -38,8 +68,9 @@ def obstacles(manifest: Manifest, standalone: Standalone, facts: ArchFacts) -> d
     return found
 
 
-def tasks(manifest: Manifest, standalone: Standalone, facts: ArchFacts) -> Tasks:
+def tasks(manifest: Manifest, standalone: Standalone, image: Image) -> Tasks:
     """The task of each site, and the values that differ between sites."""
+    facts, variable = image.facts, variable_of(image) or Variable()
     count, address = len(manifest.sites), np.uint64(standalone.address)
     numbers = np.arange(count, dtype=np.uint64)
     if standalone.action is Action.COUNT:
@@ -51,7 +82,7 @@ def tasks(manifest: Manifest, standalone: Standalone, facts: ArchFacts) -> Tasks
         Record(
             standalone.capacity - 1,
             standalone.stride,
-            tuple(_word(field, facts, is_return=is_return) for field in standalone.fields),
+            tuple(_word(field, facts, variable.current, is_return=is_return) for field in standalone.fields),
         )
         for is_return in (False, True)
     )
@@ -59,6 +90,8 @@ def tasks(manifest: Manifest, standalone: Standalone, facts: ArchFacts) -> Tasks
         RING: np.full(count, address),
         FIRST: np.full(count, address + np.uint64(RING_HEAD)),
         SITE: numbers,
+        PER_CPU: np.full(count, variable.table, np.uint64),
+        CURRENT: np.full(count, variable.address, np.uint64),
         _OFFSET: manifest.sites["address"] - starts,
     }
     return Tasks(several, _kinds(manifest)[:, ProbeKind.FBT_RETURN].astype(np.int64), values)
@@ -79,11 +112,26 @@ def _begins(manifest: Manifest) -> NDArray[np.bool_]:
     return result
 
 
-def _word(field: str, facts: ArchFacts, *, is_return: bool) -> Word:
-    """Where a field's value comes from. Of a return, arg0 is the offset and arg1 the value, as of an fbt probe in
-    DTrace."""
-    if field == TIME:
-        return Clock()
+def _word(field: str, facts: ArchFacts, current: Current, *, is_return: bool) -> Word:
+    """Where a field's value comes from."""
+    if field in (TIME, CPU):
+        return Clock() if field == TIME else Cpu()
+    return _of_memory(field, current) or _of_registers(field, facts, is_return=is_return)
+
+
+def _of_memory(field: str, current: Current) -> Word | None:
+    if field == TASK:
+        return current
+    if (offset := member_of(field)) is not None:
+        return Member(current, offset)
+    stack = stack_of(field)
+    if stack is None:
+        return None
+    return Stack(stack.words, Member(current, stack.offset) if stack.size else None, stack.size)
+
+
+def _of_registers(field: str, facts: ArchFacts, *, is_return: bool) -> Word:
+    """Of a return, arg0 is the offset and arg1 the value, as of an fbt probe in DTrace."""
     arguments = argument_fields(facts)
     if field not in arguments:
         return Register(facts.registers.index(field))

@@ -1,4 +1,4 @@
-"""A TOML file -> a batch: what is done with which images.
+"""A TOML file -> a batch: images, and what to do with each.
 
 timeout = "10m"                  # of each task, and memory = "4g"; the command line has the last word
 
@@ -36,8 +36,8 @@ _T = TypeVar("_T")
 Table = Mapping[str, Any]
 _LARGEST: Final = 1 << 30  # bytes of inputs
 _MOST: Final = 1_000_000_000  # of anything that is counted
-_SHOWN: Final = 60  # characters of a value that makes no sense
-CHUNK: Final = 2000  # inputs of one task: a second or two
+_SHOWN: Final = 60  # characters of a value in an error message
+CHUNK: Final = 2000  # inputs of one task, which take a second or two
 _CALL_SECONDS: Final = 0.1  # of the machine, for each input: ten million instructions
 
 _TEXTS: Final = "texts"
@@ -58,7 +58,7 @@ _OF_ALL: Final[Mapping[str, type | str]] = {"timeout": str, "memory": str}
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Tasks, in order, and what each may take unless the command line says otherwise."""
+    """Tasks, in order, and the limits of each unless the command line sets others."""
 
     tasks: tuple[Task, ...]
     timeout: float | None = None
@@ -66,15 +66,15 @@ class Batch:
 
 
 @dataclass(frozen=True, slots=True)
-class Maker:
-    """Makes tasks of tables as in a batch file."""
+class BatchReader:
+    """Makes tasks of the tables of a batch file."""
 
     files: FileTable
     version: str
     base: Path = field(default_factory=Path)  # of the names of scripts and inputs
 
     def batch(self, table: Table) -> Batch:
-        """The batch of a whole file. Raises UsageError: it makes no sense."""
+        """The batch of a whole file. Raises UsageError: it is wrong."""
         _check("", {name: value for name, value in table.items() if name not in _KEYS}, _OF_ALL, _KEYS)
         timeout, memory = _seconds("timeout", table), _size("memory", table)
         tasks = tuple(task for kind in _KEYS for part in _parts(kind, table) for task in self.tasks(kind, part))
@@ -83,7 +83,7 @@ class Maker:
         return Batch(tasks, timeout, memory)
 
     def tasks(self, kind: str, table: Table) -> Iterator[Task]:
-        """The tasks of one table: every image with everything that is done with it."""
+        """The tasks of one table: every image, with each of the things to do."""
         _check(kind, table, _KEYS[kind])
         images = self.files.images(_some(kind, "images", table))
         for image, work in product(images, self._works(kind, table)):
@@ -200,7 +200,7 @@ def _shown(value: Any) -> str:
 
 
 def _or_none(found: Sequence[_T]) -> Sequence[_T | None]:
-    """What is varied; if nothing is, one run goes without."""
+    """The alternatives, each for a task; if there are none, there is one task without."""
     return found or [None]
 
 

@@ -1,4 +1,4 @@
-"""A function and inputs -> what each call came to, and which instructions they reached together."""
+"""A function and inputs -> the outcome of each call, and the instructions that all of them reached."""
 
 import struct
 import zlib
@@ -25,15 +25,15 @@ class _Reached:
         self.inputs = Counter[int]()
         self.first: dict[int, int] = {}  # the number of the first input
 
-    def told(self, identifier: int | None, why: str) -> Row:
-        """What is known of an instruction; without a probe, `why` there is none."""
+    def facts(self, identifier: int | None, why: str) -> Row:
+        """The columns of an instruction; without a probe, `why` says why there is none."""
         if identifier is None:
             return {"hits": None, "inputs": None, "first": None, "refused": why}
         hits, inputs = self.hits[identifier], self.inputs[identifier]
         return {"hits": hits, "inputs": inputs, "first": self.first.get(identifier), "refused": None}
 
     def add(self, number: int, hits: Mapping[int, int]) -> int:
-        """Note what an input reached. Returns how many of these are new."""
+        """Add what an input reached. Returns how many instructions are new."""
         known = len(self.first)
         self.hits.update(hits)
         self.inputs.update(hits.keys())
@@ -43,7 +43,7 @@ class _Reached:
 
 
 def call_all(image: InputFile, work: Call, places: Places) -> Answer:
-    """Call the function with each input; each finds the image as it was loaded.
+    """Call the function with each input; each call starts from the image as it was loaded.
 
     Raises:
         KinstError: there is no such function, or it cannot be called.
@@ -80,7 +80,7 @@ def _end(called: Called) -> str:
 
 
 def _path(hits: Mapping[int, int]) -> str:
-    """The same for the same instructions, in every process."""
+    """A digest of the instructions that were reached, which is equal in every process."""
     found = sorted(hits)
     return f"{zlib.crc32(struct.pack(f'<{len(found)}Q', *found)):08x}"
 
@@ -94,4 +94,4 @@ def _coverage(opened: ImageFile, image: InputFile, work: Call, reached: _Reached
         for row in instruction_rows(resolution.program.image, resolution.code, function):
             text = row["text"].replace("\t", " ")
             place = {"image": image.name, "function": name, "offset": row["offset"], "instruction": text}
-            yield place | reached.told(probes.get((name, str(row["offset"]))), row["why"])
+            yield place | reached.facts(probes.get((name, str(row["offset"]))), row["why"])

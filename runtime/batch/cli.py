@@ -1,4 +1,4 @@
-"""Command line -> kinst-batch. The only file of this room that knows click."""
+"""Command line -> kinst-batch. The only file of this package that uses click."""
 
 import os
 import signal
@@ -71,14 +71,14 @@ _EXAMPLES: Final = (
     type=Choice(["text", "json"]),
     metavar="FORMAT",
     default="text",
-    help="Of what is printed: text or json.",
+    help="Format of the summary: text or json.",
 )
 @shared.csv_safe()
 @shared.quiet("No progress on stderr.")
-@shared.verbose("Tell of each task as it is done.")
+@shared.verbose("Report each task as it finishes.")
 @shared.version_option()
 def batch(source: Path, **given: Any) -> None:
-    """Do the same with many images, a folder of them or what a TOML file says, and put what comes of it in one table
+    """Process many images, those in a folder or named by a TOML file, and collect the results in one table
     and one page.
 
     Each task has a process of its own: one that crashes, hangs
@@ -89,15 +89,15 @@ def batch(source: Path, **given: Any) -> None:
     with reported(_NAME):
         check_files(source)
         try:
-            status = _carried_out(source, given)
+            status = _run_batch(source, given)
         except KeyboardInterrupt:
             click.echo(f"{_NAME}: stopped: what is done is kept; the same command goes on", err=True)
             status = 128 + signal.SIGINT
     sys.exit(status)
 
 
-def _carried_out(source: Path, given: dict[str, Any]) -> int:
-    from kinst.runtime.batch.command import Place, Wishes, by_digest, carry_out, show_tasks
+def _run_batch(source: Path, given: dict[str, Any]) -> int:
+    from kinst.runtime.batch.command import BatchOptions, Destination, by_digest, run_batch, show_tasks
     from kinst.runtime.batch.parquet_file import has_parquet
     from kinst.runtime.batch.table_files import TableFormat
 
@@ -106,42 +106,42 @@ def _carried_out(source: Path, given: dict[str, Any]) -> int:
     tasks = by_digest(found.tasks)
     folder = given["output"] or Path(f"{source.absolute().name.removesuffix('.toml')}.batch")
     if folder.exists() and not folder.is_dir():
-        raise UsageError(f"{folder}: is no folder: name one with -o")
+        raise UsageError(f"{folder}: is not a folder: name one with -o")
     if given["dry_run"]:
         show_tasks(tasks, folder, given["form"])
         return 0
     read = tuple(NamedFile(str(path), path) for path in [source, *files.places.values()])
-    place = Place(
+    destination = Destination(
         folder, TableFormat(given["table"] or ("parquet" if has_parquet() else "csv")), read, given["csv_safe"]
     )
-    if place.form is TableFormat.PARQUET and not has_parquet():
+    if destination.form is TableFormat.PARQUET and not has_parquet():
         raise UsageError("--table parquet needs pyarrow: pip install 'kinst-rewrite[batch]'")
-    if given["csv_safe"] and place.form is not TableFormat.CSV:
+    if given["csv_safe"] and destination.form is not TableFormat.CSV:
         raise UsageError("--csv-safe: is for --table csv")
-    wishes = Wishes(given["retry"], given["form"], given["verbose"])
-    return carry_out(tasks, place, _results(files, found, given), progress, wishes)
+    options = BatchOptions(given["retry"], given["form"], given["verbose"])
+    return run_batch(tasks, destination, _results(files, found, given), progress, options)
 
 
 def _batch(source: Path, given: dict[str, Any], progress: Progress) -> "tuple[FileTable, Batch]":
-    from kinst.runtime.batch.batch_file import Maker
+    from kinst.runtime.batch.batch_file import BatchReader
     from kinst.runtime.batch.input_files import FileTable
     from kinst.runtime.batch.toml_file import read_batch
 
     tables = dict(_tables(source, given))
     if source.suffix == ".toml":
         if tables:
-            raise UsageError(f"{source}: says by itself what is done: leave out {', '.join(tables)}")
+            raise UsageError(f"{source}: the file says what to do: leave out {', '.join(tables)}")
         files = FileTable(source.parent, progress)
-        return files, Maker(files, version("kinst-rewrite"), source.parent).batch(read_batch(source))
+        return files, BatchReader(files, version("kinst-rewrite"), source.parent).batch(read_batch(source))
     if not tables:
-        raise UsageError(f"{source}: what shall be done with it? --probe, -s, -n, or --call with --inputs")
+        raise UsageError(f"{source}: nothing to do with it: give --probe, -s, -n, or --call with --inputs")
     files = FileTable(Path(), progress)
     found = {kind: [{"images": [str(source)], **table}] for kind, table in tables.items()}
-    return files, Maker(files, version("kinst-rewrite")).batch(found)
+    return files, BatchReader(files, version("kinst-rewrite")).batch(found)
 
 
 def _tables(source: Path, given: dict[str, Any]) -> Any:
-    """What the options of the command line would be in a file, by kind."""
+    """The tables of a batch file that mean the same as the options of the command line, by kind."""
     del source
     if given["probes"]:
         yield "rewrite", {"probes": list(given["probes"])}
@@ -158,7 +158,7 @@ def _tables(source: Path, given: dict[str, Any]) -> Any:
 
 
 def _results(files: "FileTable", found: "Batch", given: dict[str, Any]) -> Any:
-    """What does the tasks: processes here, or a cluster."""
+    """A function that performs the tasks: by processes here, or by a cluster."""
     from kinst.runtime.batch.pool import pool_results
     from kinst.runtime.batch.worker import Limits
     from kinst.runtime.machine.host_memory import total_memory

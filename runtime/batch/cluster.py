@@ -1,6 +1,6 @@
-"""Tasks -> answers, by an existing dask.distributed cluster. The only file that knows dask (the extra [batch]).
+"""Tasks -> answers, by an existing dask.distributed cluster. The only file that uses dask (the extra [batch]).
 
-A worker that dies gives its tasks back, and others get them; an answer that came is never asked for again. How a worker
+When a worker dies, others get its tasks; an answer that has arrived is not computed again. How a worker
 does a task is in `cluster_worker`.
 
 Files go over the wire by their content. Each is one value in the cluster, compressed, which a worker fetches once, from
@@ -13,7 +13,7 @@ from collections import Counter
 from importlib.metadata import version
 from typing import Any, Final
 
-from kinst.runtime.batch.cluster_worker import carry_out, packed
+from kinst.runtime.batch.cluster_worker import packed, run_task
 from kinst.runtime.batch.pool import Results, Tasks
 from kinst.runtime.batch.rows import Answer, Outcome, failure
 from kinst.runtime.batch.schema import checked_answer
@@ -24,7 +24,7 @@ from kinst.targets.errors import KinstError, UsageError
 _TRIES: Final = 4  # of a task whose files were lost, or whose workers died
 _PER_THREAD: Final = 4  # tasks that the scheduler has, for each thread of the cluster
 _FEWEST: Final = 32
-_INTERVAL: Final = 5.0  # seconds between two looks at how many threads there are
+_INTERVAL: Final = 5.0  # seconds between two counts of the cluster's threads
 _PATIENCE: Final = 30.0  # seconds to find the scheduler
 _KEY: Final = "kinst-batch-"
 
@@ -83,8 +83,8 @@ class _Cluster:
         self._threads, self._counted = 0, 0.0  # of the cluster, and when they were counted
 
     def results(self) -> Results:
-        """What comes of each task, as it comes."""
-        waiting = list(self._tasks)[::-1]
+        """The answers, in the order in which they arrive."""
+        waiting = list(self._tasks)[::-1]  # taken from the end: a task that was lost is sent again before any other
         running: dict[Any, str] = {}
         done = self._distributed.as_completed(loop=self._client.loop)
         while waiting or running:
@@ -100,10 +100,10 @@ class _Cluster:
                 waiting.append(digest)
                 continue
             self._forget_files(self._tasks[digest])
-            yield digest, answer or failure(self._tasks[digest], Outcome.CRASHED, "the cluster lost it again and again")
+            yield digest, answer or failure(self._tasks[digest], Outcome.CRASHED, "the cluster lost it several times")
 
     def _room(self) -> int:
-        """How many tasks the scheduler shall have: workers come and go."""
+        """How many tasks the scheduler should have now: workers come and go."""
         if time.monotonic() - self._counted > _INTERVAL:
             self._threads, self._counted = sum(self._client.nthreads().values()), time.monotonic()
         return max(_FEWEST, _PER_THREAD * self._threads)
@@ -112,15 +112,17 @@ class _Cluster:
         task = self._tasks[digest]
         self._tries[digest] += 1
         files = {file.sha256: self._file(file.sha256) for file in task.files()}
+        # To dask equal keys are one computation: without the number of the try, a task sent again could get the
+        # outcome of its first try.
         key = f"{_KEY}{digest}-{self._tries[digest]}"
-        return self._client.submit(carry_out, task, self._limits, list(files), *files.values(), key=key, pure=False)
+        return self._client.submit(run_task, task, self._limits, list(files), *files.values(), key=key, pure=False)
 
     def _file(self, sha256: str) -> Any:
         """A file as a value in the cluster."""
         future = self._files.get(sha256)
         if future is None or future.status != "finished":
             content = packed(self._places[sha256])
-            future = self._client.scatter(content, hash=False)
+            future = self._client.scatter(content, hash=False)  # hash: dask would digest the content again for a key
             self._files[sha256] = future
         return future
 
@@ -132,15 +134,15 @@ class _Cluster:
                 self._files.pop(file.sha256, None)
 
     def _answer(self, future: Any, task: Task) -> Answer | None:
-        """None: the task must be sent again."""
+        """The answer of a task; None: the task must be sent again."""
         if future.status == "finished":
             try:
                 return checked_answer(future.result())
             except ValueError as wrong:
-                return failure(task, Outcome.FAILED, f"on the cluster: what a worker says is no answer: {wrong}")
+                return failure(task, Outcome.FAILED, f"on the cluster: a worker's answer is not valid: {wrong}")
         if future.status == "cancelled":
             return None
         error = future.exception()
         if isinstance(error, self._distributed.KilledWorker):
-            return failure(task, Outcome.CRASHED, "the workers of the cluster that did it died")
+            return failure(task, Outcome.CRASHED, "the workers of the cluster that performed it died")
         return failure(task, Outcome.FAILED, f"on the cluster: {type(error).__name__}: {error}")

@@ -13,7 +13,7 @@ from typing import Final
 from kinst.rewriter.shell.fresh_file import fresh_file
 from kinst.runtime.batch.rows import Answer, Outcome, failure
 from kinst.runtime.batch.tasks import Task
-from kinst.runtime.batch.worker import Limits, Order
+from kinst.runtime.batch.worker import Limits, Request
 from kinst.runtime.batch.worker_process import WorkerProcess
 from kinst.targets.compression import zstd_content, zstd_frame
 from kinst.targets.errors import ImageError
@@ -27,10 +27,10 @@ def packed(path: Path) -> bytes:
     return zstd_frame(memoryview(path.read_bytes()))
 
 
-def carry_out(task: Task, limits: Limits, names: Sequence[str], *contents: bytes) -> Answer:
+def run_task(task: Task, limits: Limits, names: Sequence[str], *contents: bytes) -> Answer:
     """Do a task. `names`: the SHA-256 of the files that `contents` has, packed."""
     places = {name: _stored(name, content) for name, content in zip(names, contents, strict=True)}
-    answer = _process().carry_out(Order(task, places, limits))
+    answer = _process().run_task(Request(task, places, limits))
     return answer or failure(task, Outcome.CRASHED, "the worker is ending")
 
 
@@ -44,7 +44,7 @@ def _process() -> WorkerProcess:
 
 @cache
 def _folder() -> Path:
-    """Where this worker keeps files, until it ends."""
+    """The folder in which this worker keeps files until it ends."""
     folder = Path(tempfile.mkdtemp(prefix="kinst-batch-files-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder
@@ -52,6 +52,7 @@ def _folder() -> Path:
 
 def _stored(sha256: str, content: bytes) -> Path:
     path = _folder() / sha256
+    # Two threads may write the same file: `fresh_file` puts it there when it is whole, so neither sees half of one.
     if not path.exists():
         data = zstd_content(memoryview(content), _LARGEST)
         if hashlib.sha256(data).hexdigest() != sha256:

@@ -1,4 +1,4 @@
-"""A batch, checked -> its tasks done, its table and page written, and what is said about it."""
+"""A checked batch -> its tasks are performed, its table and page written, and a summary printed."""
 
 import json
 from collections import Counter
@@ -25,8 +25,8 @@ _REPORTS: Final = "reports"  # a folder beside the table
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where a batch keeps what it finds, and in which format the table is."""
+class Destination:
+    """The folder for the results of a batch, and the format of the table."""
 
     folder: Path
     form: TableFormat
@@ -34,11 +34,11 @@ class Place:
     csv_is_safe: bool = False  # whether no cell of a CSV table is a formula to a spreadsheet
 
     def report(self, digest: str) -> Path:
-        """The page about a run. Its row leads there, if it is there."""
+        """The page about a run, to which its row links if it exists."""
         return self.folder / _REPORTS / f"{digest}.html"
 
     def files(self) -> tuple[Path, ...]:
-        """All files that are written."""
+        """All files that a batch writes."""
         return self.folder / JOURNAL, self.table, self.coverage, self.page
 
     @property
@@ -48,12 +48,12 @@ class Place:
 
     @property
     def coverage(self) -> Path:
-        """Which instructions calls have reached."""
+        """The table of instructions that calls have reached."""
         return self.folder / f"coverage.{self.form.value}"
 
     @property
     def page(self) -> Path:
-        """All of it as a page."""
+        """The page with all results."""
         return self.folder / "index.html"
 
 
@@ -88,45 +88,51 @@ def _named(task: Task) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Wishes:
-    """What else a user wants of a batch."""
+class BatchOptions:
+    """The options of a batch that do not change its tasks."""
 
-    retry: bool = False  # what failed before is done again
-    form: str = "text"  # of what is printed at the end: text or json
-    verbose: bool = False  # each task is told of as it is done
+    retry: bool = False  # whether tasks that failed before are performed again
+    form: str = "text"  # of the summary: text or json
+    verbose: bool = False  # whether each task is reported as it finishes
 
 
-def carry_out(
-    tasks: Tasks, place: Place, results: Callable[[Tasks], Results], progress: Progress, wishes: Wishes
+def run_batch(
+    tasks: Tasks,
+    destination: Destination,
+    results: Callable[[Tasks], Results],
+    progress: Progress,
+    options: BatchOptions,
 ) -> int:
-    """Do what is not done yet, and write the table and the page. Returns the exit code: 1 if something failed.
+    """Perform the tasks that are not done yet, and write the table and the page. Returns the exit code: 1 if one
+    failed.
 
     Args:
         tasks: all of the batch, by digest.
-        place: where results are, and will be.
-        results: does tasks.
-        progress: shows how far it has come.
-        wishes: what else is wanted.
+        destination: where results are, and will be.
+        results: performs tasks.
+        progress: shows how many tasks are done.
+        options: how.
 
     Raises:
-        UsageError: it would write over what it reads.
-        KinstError: the place is used by another process, or what is there is not ours.
+        UsageError: it would overwrite a file that it reads.
+        KinstError: the destination is used by another process, or what is there is not ours.
         KeyboardInterrupt: what was done until then is kept.
     """
-    check_apart(place.read, [NamedFile("the output", one) for one in place.files()])
-    place.folder.mkdir(parents=True, exist_ok=True)
-    with open_journal(place.folder) as journal:
-        done = {digest for digest in tasks if (journal.is_good(digest) if wishes.retry else digest in journal)}
+    check_apart(destination.read, [NamedFile("the output", one) for one in destination.files()])
+    destination.folder.mkdir(parents=True, exist_ok=True)
+    with open_journal(destination.folder) as journal:
+        done = {digest for digest in tasks if (journal.is_good(digest) if options.retry else digest in journal)}
         left = {digest: task for digest, task in tasks.items() if digest not in done}
-        with progress("tasks", len(tasks)) as tell:
-            tell(len(done))
+        with progress("tasks", len(tasks)) as advance:
+            advance(len(done))
             for digest, answer in results(left) if left else ():
-                _keep_report(place.report(digest), answer)
+                # In this order: a task in the journal is not performed again, so its page must exist by then.
+                _keep_report(destination.report(digest), answer)
                 journal.add(digest, answer)
-                tell(1)
-                if wishes.verbose:
+                advance(1)
+                if options.verbose:
                     remark(_news(tasks[digest], answer))
-        return _written(tasks, journal, place, len(done), wishes.form)
+        return _written(tasks, journal, destination, len(done), options.form)
 
 
 def _keep_report(path: Path, answer: Answer) -> None:
@@ -138,32 +144,32 @@ def _keep_report(path: Path, answer: Answer) -> None:
 
 
 def _news(task: Task, answer: Answer) -> Iterator[str]:
-    """A task that is done, with what became of it."""
+    """A line about a task that is done, with its outcome."""
     outcomes = Counter(row["outcome"] for row in answer.rows)
-    told = ", ".join(
+    counts = ", ".join(
         f"{number:,} {outcome}" if len(answer.rows) > 1 else outcome for outcome, number in outcomes.items()
     )
     why = answer.rows[0]["reason"] if len(answer.rows) == 1 and answer.rows[0].get("reason") else ""
-    yield f"{_named(task)}: {told}{why and f': {why.splitlines()[0]}'}"
+    yield f"{_named(task)}: {counts}{why and f': {why.splitlines()[0]}'}"
 
 
-def _written(tasks: Tasks, journal: Journal, place: Place, before: int, form: str) -> int:
-    rows = _Rows(tasks, journal, place)
-    write_table(place.table, rows, COLUMNS, place.form, csv_is_safe=place.csv_is_safe)
+def _written(tasks: Tasks, journal: Journal, destination: Destination, before: int, form: str) -> int:
+    rows = _Rows(tasks, journal, destination)
+    write_table(destination.table, rows, COLUMNS, destination.form, csv_is_safe=destination.csv_is_safe)
     coverage = merged(tasks, journal)
     if coverage:
-        write_table(place.coverage, coverage, COVERAGE, place.form, csv_is_safe=place.csv_is_safe)
-    write_lines(batch_page_lines(place.folder.name, rows, coverage), place.page)
-    value = _value(rows, coverage, len(tasks), before, place)
-    write_lines([json.dumps(value, indent=2)] if form == "json" else _told(value))
+        write_table(destination.coverage, coverage, COVERAGE, destination.form, csv_is_safe=destination.csv_is_safe)
+    write_lines(batch_page_lines(destination.folder.name, rows, coverage), destination.page)
+    value = _value(rows, coverage, len(tasks), before, destination)
+    write_lines([json.dumps(value, indent=2)] if form == "json" else _summary(value))
     return 0 if all(outcome in GOOD for _, outcome in rows.outcomes) else 1
 
 
 class _Rows:
-    """All rows, read from the journal each time: there may be more than memory should hold."""
+    """All rows, read from the journal each time: there may be more than fit into memory."""
 
-    def __init__(self, tasks: Tasks, journal: Journal, place: Place) -> None:
-        self._tasks, self._journal, self._place = tasks, journal, place
+    def __init__(self, tasks: Tasks, journal: Journal, destination: Destination) -> None:
+        self._tasks, self._journal, self._place = tasks, journal, destination
         self.outcomes = Counter[tuple[str, str]]()  # kind and outcome, of the last pass
 
     def __iter__(self) -> Iterator[Row]:
@@ -176,8 +182,8 @@ class _Rows:
                 yield row | known
 
 
-def _value(rows: _Rows, coverage: Sequence[Row], count: int, before: int, place: Place) -> dict[str, Any]:
-    """What is printed at the end, as JSON."""
+def _value(rows: _Rows, coverage: Sequence[Row], count: int, before: int, destination: Destination) -> dict[str, Any]:
+    """The summary, for JSON."""
     outcomes: dict[str, dict[str, int]] = {kind: {} for kind in sorted({kind for kind, _ in rows.outcomes})}
     for (kind, outcome), number in rows.outcomes.most_common():
         outcomes[kind][outcome] = number
@@ -185,11 +191,11 @@ def _value(rows: _Rows, coverage: Sequence[Row], count: int, before: int, place:
     if coverage:
         known = [row for row in coverage if row["inputs"] is not None]
         value["coverage"] = {"instructions": len(known), "reached": sum(row["inputs"] > 0 for row in known)}
-    return value | {"table": str(place.table), "page": str(place.page)}
+    return value | {"table": str(destination.table), "page": str(destination.page)}
 
 
-def _told(value: Mapping[str, Any]) -> Iterator[str]:
-    """The same as lines."""
+def _summary(value: Mapping[str, Any]) -> Iterator[str]:
+    """The lines of the summary."""
     before = f", {value['before']:,} of them before" if value["before"] else ""
     yield f"{counted(value['tasks'], 'task')} done{before}"
     for kind, outcomes in value["outcomes"].items():

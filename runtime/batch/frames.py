@@ -10,7 +10,7 @@ _PIECE: Final = 1 << 20
 
 
 def send(descriptor: int, value: object) -> None:
-    """Write an object. Raises BrokenPipeError: nobody reads."""
+    """Write an object. Raises BrokenPipeError: the other end is closed."""
     content = pickle.dumps(value)
     left = memoryview(_LENGTH.pack(len(content)) + content)
     while left:

@@ -1,4 +1,4 @@
-"""Names of files, patterns and folders -> files, each by its content."""
+"""Names of files, patterns and folders -> files, identified by their content."""
 
 import glob
 import hashlib
@@ -21,7 +21,7 @@ _COMPRESSED_MODULE: Final = re.compile(r"\.ko\.(xz|gz|zst)")
 
 
 class FileTable:
-    """The files of a batch: read once each, and found again by their content."""
+    """The files of a batch. Each is read once; two with the same content are one."""
 
     def __init__(self, base: Path, progress: Progress) -> None:
         """Names are relative to `base`."""
@@ -54,12 +54,12 @@ class FileTable:
         return found
 
     def images(self, names: Sequence[str]) -> list[InputFile]:
-        """The images that names, patterns and folders stand for, each once, in order. Of a folder: every file in it, at
+        """The images that names, patterns and folders mean, each once, in order. Of a folder: every file in it, at
         any depth, that is an ELF file, a kernel or a compressed
         module.
 
         Raises:
-            UsageError: a name stands for nothing.
+            UsageError: a name means no image.
         """
         found: dict[str, None] = {}
         for name in names:
@@ -85,7 +85,7 @@ class FileTable:
 
 
 def _is_image(path: Path) -> bool:
-    """Whether a file in a folder is meant: many others may be there."""
+    """Whether a file in a folder is an image: most may be something else."""
     try:
         with path.open("rb") as file:
             head = file.read(_HEAD)

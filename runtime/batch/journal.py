@@ -1,4 +1,4 @@
-"""What was done -> a file that grows by a line a task, and is read when the batch is begun again.
+"""Answers -> a file with a line for each task, which is read when the batch is started again.
 
 A line is written at once and whole; one that is not, since the process was killed meanwhile, is dropped.
 """
@@ -23,7 +23,7 @@ _FIELDS: Final = tuple(field.name for field in fields(Answer) if field.name != "
 
 
 class Journal:
-    """The answers of a batch by the digests of their tasks, on disk."""
+    """The answers of a batch on disk, by the digests of their tasks."""
 
     def __init__(self, file: BinaryIO) -> None:
         """`file`: opened to be read and appended to."""
@@ -35,7 +35,7 @@ class Journal:
     def _read(self) -> None:
         end = 0
         for line in iter(self._file.readline, b""):
-            if not line.endswith(b"\n"):
+            if not line.endswith(b"\n"):  # torn: the next line must not be appended to it
                 break
             self._note(line, end)
             end += len(line)
@@ -46,7 +46,7 @@ class Journal:
             digest, answer = _entry(line)
         except ValueError:
             raise KinstError(
-                f"{self._file.name}: is no journal of kinst-batch, or is damaged at byte {place}"
+                f"{self._file.name}: is not a journal of kinst-batch, or is damaged at byte {place}"
             ) from None
         self._places[digest], self._is_good[digest] = place, answer.is_good
 
@@ -54,26 +54,26 @@ class Journal:
         return digest in self._places
 
     def is_good(self, digest: str) -> bool:
-        """Whether a task was done, and is no failure."""
+        """Whether a task was performed and did not fail."""
         return self._is_good.get(digest, False)
 
     def add(self, digest: str, answer: Answer) -> None:
-        """Write down what came of a task."""
+        """Append the answer of a task."""
         value = {name: getattr(answer, name) for name in _FIELDS}  # `asdict` would copy each row
         line = json.dumps({"task": digest, **value}, separators=(",", ":")).encode() + b"\n"
-        place = self._file.seek(0, 2)
+        place = self._file.seek(0, 2)  # for the index only: a file opened by "a" is written at its end anyway
         self._file.write(line)
         self._file.flush()
         self._places[digest], self._is_good[digest] = place, answer.is_good
 
     def answer(self, digest: str) -> Answer:
-        """What came of a task that was done."""
+        """The answer of a task that was performed."""
         self._file.seek(self._places[digest])
         return _entry(self._file.readline())[1]
 
 
 def _entry(line: bytes) -> tuple[str, Answer]:
-    """A line -> a task and its answer. Raises ValueError: nobody of us has written it."""
+    """A line -> a task's digest and its answer. Raises ValueError: it is not a line of a journal."""
     try:
         value = json.loads(line)
     except RecursionError:
@@ -99,16 +99,16 @@ def open_journal(folder: Path) -> Iterator[Journal]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise UsageError(f"{folder}: another kinst-batch is at work there") from None
+            raise UsageError(f"{folder}: another kinst-batch uses it") from None
         file.seek(0)
         yield Journal(file)
 
 
 def peek(folder: Path) -> frozenset[str]:
-    """The digests in the journal of a folder, which may not be there; nothing is written."""
+    """The digests in the journal of a folder, which need not exist; nothing is written."""
     path = folder / JOURNAL
     if not path.exists():
         return frozenset()
-    start = len('{"task":"')
+    start = len('{"task":"')  # `add` writes the digest first, without blanks: so rows need not be parsed
     with path.open("rb") as file:
         return frozenset(line[start : start + DIGEST_LENGTH].decode("ascii", "replace") for line in file)

@@ -1,4 +1,4 @@
-"""The rows of a batch -> one HTML page, with everything that it needs: what became of all, and each row on its own.
+"""The rows of a batch -> one self-contained HTML page: a summary of all rows, and each row in detail.
 
 There may be a hundred thousand rows; the page draws those that are looked at. Its data:
 
@@ -25,7 +25,7 @@ _EXAMPLES: Final = 3
 
 @dataclass(slots=True)
 class _Sums:
-    """What became of all rows."""
+    """The sums over all rows."""
 
     count: int = 0
     outcomes: dict[tuple[str, str, str], Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
@@ -34,7 +34,7 @@ class _Sums:
     kept: list[Row] = field(default_factory=list)
 
     def add(self, row: Row) -> None:
-        """Note a row."""
+        """Add a row."""
         self.count += 1
         self.outcomes[row["kind"], row["what"], row["machine"] or ""][row["outcome"]] += 1
         if row["reason"]:
@@ -65,9 +65,9 @@ def _verdict(sums: _Sums) -> str:
     counts = Counter[str]()
     for found in sums.outcomes.values():
         counts.update(found)
-    told = [f"<b class={_tone(outcome)}>{number:,} {escape(outcome)}</b>" for outcome, number in counts.most_common()]
+    shown = [f"<b class={_tone(outcome)}>{number:,} {escape(outcome)}</b>" for outcome, number in counts.most_common()]
     more = "" if sums.count <= _MOST else f" <small>(the first {_MOST:,} are listed below)</small>"
-    return f"{sums.count:,} rows: {', '.join(told)}{more}"
+    return f"{sums.count:,} rows: {', '.join(shown)}{more}"
 
 
 def _tone(outcome: str) -> str:
@@ -93,8 +93,8 @@ def _reasons(sums: _Sums) -> Iterator[str]:
     yield "<th scope=col>reason (N: a number)<th scope=col>for example</thead><tbody>"
     for (outcome, reason), number in sums.reasons.most_common(_REASONS):
         names = ", ".join(escape(name) for name in sums.examples[outcome, reason])
-        told = f"<td class={_tone(outcome)}>{escape(outcome)}<td class=number>{number:,}"
-        yield f"<tr>{told}<td>{escape(reason)}<td>{names}"
+        shown = f"<td class={_tone(outcome)}>{escape(outcome)}<td class=number>{number:,}"
+        yield f"<tr>{shown}<td>{escape(reason)}<td>{names}"
     yield "</tbody></table></div>"
 
 

@@ -1,4 +1,4 @@
-"""Rows -> a Parquet file. The only file of this room that knows pyarrow, which comes with the extra [batch]."""
+"""Rows -> a Parquet file. The only file of this package that uses pyarrow, which the extra [batch] installs."""
 
 from collections.abc import Iterable
 from importlib.util import find_spec

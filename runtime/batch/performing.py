@@ -1,4 +1,4 @@
-"""A task -> its answer, in the process that is there for it. What is wrong with an image is an answer as well."""
+"""A task -> its answer, in a process of its own. An error of the image is an answer, too."""
 
 import os
 import traceback
@@ -16,12 +16,12 @@ from kinst.targets.image import architecture
 
 
 def perform(task: Task, places: Places, seconds: float | None = None) -> Answer:
-    """Do what a task says.
+    """Perform a task.
 
     Args:
         task: what to do.
         places: where its files are.
-        seconds: after which the task will be ended; a boot ends before, and tells what it found.
+        seconds: after which the task will be killed; a boot ends itself before that, to report what it found.
     """
     answer = _performed(task, places, seconds)
     if any("machine" not in row for row in answer.rows):
@@ -56,7 +56,7 @@ def _done(task: Task, places: Places, seconds: float | None) -> Answer:
 
 
 def _machine(path: Path) -> str | None:
-    """The architecture of an image that could not be used otherwise; None if it is not one that we know."""
+    """The architecture of an image that could not be used; None if it is not known."""
     try:
         return architecture(path)
     except KinstError:
@@ -64,6 +64,6 @@ def _machine(path: Path) -> str | None:
 
 
 def _without_path(message: str, task: Task, places: Places) -> str:
-    """A message without the place that the image has on this machine: it is another one on others."""
+    """A message without the path that the image has on this machine: answers must be equal on all machines."""
     path = str(places[task.image.sha256])
     return message.removeprefix(f"{path}: ").replace(path, task.image.name)

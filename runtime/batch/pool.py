@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from kinst.runtime.batch.rows import Answer
 from kinst.runtime.batch.tasks import Places, Task
-from kinst.runtime.batch.worker import Limits, Order
+from kinst.runtime.batch.worker import Limits, Request
 from kinst.runtime.batch.worker_process import WorkerProcess
 
 Tasks = Mapping[str, Task]  # by digest
@@ -14,7 +14,7 @@ Results = Iterator[tuple[str, Answer]]  # in the order in which they come
 
 
 def pool_results(tasks: Tasks, places: Places, limits: Limits, jobs: int) -> Results:
-    """Do tasks, `jobs` at a time. If the caller stops in between, what is being done is ended."""
+    """Perform tasks, `jobs` at a time. If the caller stops early, tasks that are running are killed."""
     waiting: queue.SimpleQueue[str | None] = queue.SimpleQueue()
     for digest in tasks:
         waiting.put(digest)
@@ -24,13 +24,13 @@ def pool_results(tasks: Tasks, places: Places, limits: Limits, jobs: int) -> Res
         threading.Thread(target=_work, args=(worker, waiting, done, tasks, places, limits)) for worker in workers
     ]
     for thread in threads:
-        waiting.put(None)
+        waiting.put(None)  # one for each thread, after all tasks: the thread that takes it ends
         thread.start()
     try:
         for _ in tasks:
             yield done.get()
     finally:
-        _all_at_once([worker.stop for worker in workers])
+        _all_at_once([worker.stop for worker in workers])  # each may wait for seconds until its worker is dead
         for thread in threads:
             thread.join()
 
@@ -46,7 +46,7 @@ def _work(
     try:
         while (digest := waiting.get()) is not None:
             task = tasks[digest]
-            answer = worker.carry_out(Order(task, {file.sha256: places[file.sha256] for file in task.files()}, limits))
+            answer = worker.run_task(Request(task, {file.sha256: places[file.sha256] for file in task.files()}, limits))
             if answer is None:
                 return
             done.put((digest, answer))

@@ -1,4 +1,5 @@
-"""An image and probes -> a patched image, and proof that it is right: explained, restored, accepted by binutils."""
+"""An image and probes -> a patched image, and proof that it is right: every difference is explained, the original can
+be restored, and binutils accept it."""
 
 import shutil
 import subprocess
@@ -25,10 +26,10 @@ _READELF: Final = ("readelf", "--wide", "--file-header", "--segments", "--sectio
 
 
 def rewrite_and_prove(image: InputFile, work: Rewrite, places: Places) -> Answer:
-    """Patch the image into a temporary file, and look at it as a suspicious reader would.
+    """Patch the image into a temporary file, and check that file.
 
     Raises:
-        KinstError: the image cannot be patched so.
+        KinstError: the image cannot be patched this way.
     """
     opened = open_source(Source(places[image.sha256], module_name(Path(image.name))))
     if opened.manifest is not None:
@@ -50,7 +51,7 @@ def rewrite_and_prove(image: InputFile, work: Rewrite, places: Places) -> Answer
 
 
 def _proofs(plan: Plan, patched: Path, back: Path) -> Iterator[tuple[str, str]]:
-    """What is checked, and what is wrong with it; nothing if all is well."""
+    """The checks, each with what is wrong, or an empty text."""
     try:
         manifest = write_image(plan, patched)
         found = compare(open_image(plan.image.path), open_image(patched))
@@ -62,6 +63,7 @@ def _proofs(plan: Plan, patched: Path, back: Path) -> Iterator[tuple[str, str]]:
     same = back.read_bytes() == plan.original.data.tobytes()
     yield "restored", "" if same else "not to the original"
     if shutil.which(_READELF[0]):
+        # What readelf also says of the original is not our doing.
         yield "readelf", "; ".join(sorted(_complaints(patched) - _complaints(back))[:3])
 
 
@@ -79,7 +81,7 @@ def _facts(resolution: Resolution, plan: Plan, patched: Path) -> Row:
 
 
 def _complaints(path: Path) -> set[str]:
-    """What readelf says is wrong with a file, without the file's name."""
+    """The warnings of readelf about a file, without the file's name."""
     words = [*_READELF, str(path)]
-    told = subprocess.run(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace")
-    return {line.replace(str(path), "").strip() for line in told.stderr.splitlines()}
+    done = subprocess.run(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace")
+    return {line.replace(str(path), "").strip() for line in done.stderr.splitlines()}

@@ -1,4 +1,4 @@
-"""The table of a batch: its columns, and the rows that say what became of a task."""
+"""The table of a batch: its columns, and the rows of a task."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ COLUMNS: Final[Mapping[str, tuple[type, str]]] = {
     "remarks": (str, "what the command would print on stderr"),
     "end": (str, "run, call: why it ended"),
     "exit_status": (int, "run: what exit() said"),
-    "status": (int, "run: what kinst-run would exit with: 0 if it ended as asked for"),
+    "status": (int, "run: what kinst-run would exit with: 0 if it ended as requested"),
     "records": (int, "run: how many records clauses made"),
     "aggregations": (str, "run: all of them, JSON: {name: [[keys, value], ...]}"),
     "printed": (str, "run: what printf(), printa() and trace() gave, the first 4,000 characters"),
@@ -44,7 +44,7 @@ COLUMNS: Final[Mapping[str, tuple[type, str]]] = {
 
 
 class Outcome(Enum):
-    """What became of a task, or of one input of it."""
+    """The outcome of a task, or of one of its inputs."""
 
     DONE = "done"
     REFUSED = "refused"  # the image or what is asked of it cannot be, and the reason says why
@@ -55,7 +55,7 @@ class Outcome(Enum):
 
     @property
     def is_good(self) -> bool:
-        """Whether it is an answer, and not a failure that may be worth another try."""
+        """Whether it is a result, and not a failure that may be worth a retry."""
         return self in (Outcome.DONE, Outcome.REFUSED)
 
 
@@ -64,7 +64,7 @@ GOOD: Final = frozenset(outcome.value for outcome in Outcome if outcome.is_good)
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came of a task: rows without the columns that are the task's own, and what calls reached."""
+    """The result of a task: rows without the columns that describe the task, and what calls reached."""
 
     rows: tuple[Row, ...]
     coverage: tuple[Row, ...] = ()  # see `COVERAGE`
@@ -91,7 +91,7 @@ COVERAGE: Final[Mapping[str, tuple[type, str]]] = {
 
 
 def failure(task: Task, outcome: Outcome, reason: str) -> Answer:
-    """The answer for a task of which nothing is known but how it failed. Of calls, each input has a row."""
+    """The answer for a task of which only is known how it failed. Of calls, each input has a row."""
     row = {"outcome": outcome.value, "reason": reason}
     if isinstance(task.work, Call):
         return Answer(tuple({**row, "input": text} for text in task.work.inputs))
@@ -100,7 +100,7 @@ def failure(task: Task, outcome: Outcome, reason: str) -> Answer:
 
 def table_rows(task: Task, digest: str, answer: Answer) -> Iterator[Row]:
     """The rows of the table, with all columns."""
-    count = max(1, len(answer.rows))
+    count = max(1, len(answer.rows))  # the time of a task is divided among its rows, so that a column of them adds up
     own = {
         "task": digest,
         "kind": task.kind,

@@ -1,4 +1,4 @@
-"""An image and a D program -> a boot, and what the program found."""
+"""An image and a D program -> a boot, and what the program recorded."""
 
 import json
 import math
@@ -24,7 +24,7 @@ _PART: Final = 0.8  # of a task's time that a boot may take
 
 def boot_and_trace(image: InputFile, work: Run, places: Places, seconds: float | None = None) -> Answer:
     """Run the image until it ends, or a limit or exit() ends it. Of `seconds` of the host's time, if there is such a
-    limit, it leaves enough to tell what was found.
+    limit, it leaves enough to report what was found.
 
     Raises:
         KinstError: the program is wrong, or the image cannot run.
@@ -85,14 +85,14 @@ def _row(trace: Trace, work: Run, seconds: float | None) -> Row:
         "exit_status": trace.exit_status,
         "status": ending.status,
         "records": count,
-        "aggregations": _told(trace.aggregations),
+        "aggregations": _aggregations(trace.aggregations),
         "printed": "\n".join(filter(None, printed))[:_PRINTED] or None,
         "console": trace.console.decode(errors="replace")[-_CONSOLE:] or None,
     }
 
 
-def _told(aggregations: Mapping[str, Mapping[Any, Any]]) -> str | None:
-    """Aggregations as JSON, whose objects have no keys but texts: {name: [[keys, value], ...]}."""
+def _aggregations(aggregations: Mapping[str, Mapping[Any, Any]]) -> str | None:
+    """Aggregations as JSON, in whose objects a key must be a string: {name: [[keys, value], ...]}."""
     if not aggregations:
         return None
     value = {

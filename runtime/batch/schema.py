@@ -1,6 +1,6 @@
-"""An answer that comes from disk or from another process -> the same, checked: who wrote it may have been anybody.
+"""An answer that comes from disk or from another process -> the same, checked: it is not trusted.
 
-What the tables and the page are made of is of the types that their columns say, and numbers fit 64 bits.
+After that, values have the types of their columns, and numbers fit 64 bits.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ _ALWAYS: Final = ("image", "function", "offset", "instruction")  # what each row
 
 
 def checked(rows: Any, coverage: Any, seconds: Any, megabytes: Any) -> Answer:
-    """The parts of an answer -> the answer. Raises ValueError: they are not what answers are made of."""
+    """The parts of an answer -> the answer. Raises ValueError: they are not valid."""
     answer = Answer(
         tuple(_row(row, COLUMNS) for row in _several(rows)),
         tuple(_covered(row) for row in _several(coverage)),
@@ -30,7 +30,7 @@ def checked(rows: Any, coverage: Any, seconds: Any, megabytes: Any) -> Answer:
 
 
 def checked_answer(answer: Any) -> Answer:
-    """What another process says that an answer is. Raises ValueError."""
+    """An answer from another process, checked. Raises ValueError."""
     if not isinstance(answer, Answer):
         raise ValueError(f"no answer: {type(answer).__name__}")
     if not isinstance(answer.report, bytes):

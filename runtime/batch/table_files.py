@@ -1,4 +1,4 @@
-"""Rows -> a file: CSV, JSON lines or Parquet. Each is read again by what people use: spreadsheets, jq, pandas."""
+"""Rows -> a file: CSV, JSON lines or Parquet, for spreadsheets, jq and pandas."""
 
 import io
 import json
@@ -16,7 +16,7 @@ Columns = Mapping[str, tuple[type, str]]
 
 
 class TableFormat(Enum):
-    """The format of the table, which is the ending of its file's name."""
+    """The format of the table, which is also the suffix of its file."""
 
     CSV = "csv"
     JSONL = "jsonl"
@@ -26,8 +26,8 @@ class TableFormat(Enum):
 def write_table(
     path: Path, rows: Iterable[Row], columns: Columns, form: TableFormat, *, csv_is_safe: bool = False
 ) -> None:
-    """Write a table, or replace it when all is written. `csv_is_safe`: see `safe_cells`. Raises UsageError: a library
-    is missing."""
+    """Write a table; one that exists is replaced at the end. `csv_is_safe`: see `safe_cells`. Raises UsageError: a
+    library is missing."""
     with replaced_file(path) as file:
         writer = _write_safe_csv if csv_is_safe and form is TableFormat.CSV else _WRITERS[form]
         writer(file, rows, columns)

@@ -1,7 +1,7 @@
-"""What a batch is made of: tasks, each one image and one thing that is done with it.
+"""The tasks of a batch: each is one image, and one thing to do with it.
 
-A task says all that its rows depend on, and files by their content. So its digest is the name of its result: what was
-done under that name is never done again, on this machine or another.
+A task contains everything that its rows depend on, with files by their content. So its digest names its result: what
+was done under that name is never done again, on this machine or another.
 """
 
 import hashlib
@@ -17,7 +17,7 @@ DIGEST_LENGTH: Final = 32  # hexadecimal digits: 128 bits
 
 @dataclass(frozen=True, slots=True)
 class InputFile:
-    """A file by the name that the user knows it by, and its content."""
+    """A file: the name that the user gave, and a digest of its content."""
 
     name: str
     sha256: str
@@ -29,7 +29,7 @@ Places = Mapping[str, Path]  # where files are on this machine, by the SHA-256 o
 
 @dataclass(frozen=True, slots=True)
 class Rewrite:
-    """Put probes into the image, and prove that the result is right. `probes`: descriptions, with commas between."""
+    """Put probes into the image, and prove that the result is right. `probes`: descriptions, separated by commas."""
 
     probes: str
     method: str | None = None
@@ -51,7 +51,7 @@ class Rewrite:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Boot the image, and run a D program over it. Times are in seconds."""
+    """Boot the image, and trace it with a D program. Times are in seconds."""
 
     title: str  # of the program: its file, or its text
     program: str  # its text; empty: what the image was patched with
@@ -89,7 +89,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """Call a function with each of several inputs, and see which instructions they reach."""
+    """Call a function with each of several inputs, and record which instructions they reach."""
 
     function: str
     inputs: tuple[str, ...]  # arguments as in a call: '1, "text"'
@@ -119,7 +119,7 @@ KINDS: Final[Mapping[type, str]] = {Rewrite: "rewrite", Run: "run", Call: "call"
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """An image, and what is done with it. `version` is that of kinst-rewrite: another one may do it differently."""
+    """An image, and what to do with it. `version` is that of kinst-rewrite: another one may give other results."""
 
     image: InputFile
     work: Work

@@ -1,4 +1,4 @@
-"""A batch file -> its tables, at a cost that its size bounds.
+"""A batch file -> its tables, at a cost that is bounded by its size.
 
 Python's reader of TOML takes memory with the square of the parts of a dotted key (1.9 GB for one of 40 kB), and its own
 exceptions for what is nested too deeply and for numbers of thousands of digits.
@@ -25,7 +25,7 @@ _ENDS: Final = {  # of what begins like this; a backslash before it keeps a stri
 
 
 def read_batch(path: Path) -> Mapping[str, Any]:
-    """The tables of a file. Raises UsageError: it is no TOML file, or one that nobody would write by hand."""
+    """The tables of a file. Raises UsageError: it is not a TOML file, or has keys of too many parts."""
     text = content(path, _LARGEST)
     if any(count >= _MOST_PARTS for count in _dots(text)):
         raise UsageError(f"{path}: a key of more than {_MOST_PARTS} parts")
@@ -38,7 +38,7 @@ def read_batch(path: Path) -> Mapping[str, Any]:
 
 
 def content(path: Path, largest: int) -> str:
-    """The text of a file. Raises UsageError: it cannot be read, is no text, or has more than `largest` bytes."""
+    """The text of a file. Raises UsageError: it cannot be read, is not text, or has more than `largest` bytes."""
     try:
         with path.open("rb") as file:
             data = file.read(largest + 1)
@@ -48,11 +48,11 @@ def content(path: Path, largest: int) -> str:
     except OSError as error:
         raise UsageError(f"{path}: cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
-        raise UsageError(f"{path}: is no text") from None
+        raise UsageError(f"{path}: is not text") from None
 
 
 def _dots(text: str) -> Iterator[int]:
-    """How many dots each line has outside of strings and comments, up to where one has no end, which the reader tells
+    """How many dots each line has outside strings and comments, up to one that is not closed, which the reader reports
     of."""
     at = count = 0
     while (found := _SPECIAL.search(text, at)) is not None:

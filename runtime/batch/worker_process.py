@@ -1,4 +1,4 @@
-"""A worker process as the one that gives it orders sees it: it is started when it is needed, and again when it died."""
+"""The client of a worker process, which is started when it is needed, and again when it has died."""
 
 import os
 import subprocess
@@ -8,7 +8,7 @@ from kinst.rewriter.shell.own_process import own_command, own_environment
 from kinst.runtime.batch.frames import receive, send
 from kinst.runtime.batch.rows import Answer, Outcome, failure
 from kinst.runtime.batch.schema import checked_answer
-from kinst.runtime.batch.worker import Order
+from kinst.runtime.batch.worker import Request
 
 _TRIES: Final = 2  # of a task whose worker died: it may have been the worker's own fault
 _TRACEBACK: Final = "KINST_TRACEBACK"
@@ -23,36 +23,36 @@ class WorkerProcess:
         self._process: subprocess.Popen[bytes] | None = None
         self._is_stopped = False
 
-    def carry_out(self, order: Order) -> Answer | None:
-        """What comes of a task; whatever happens to the worker, there is an answer. None if it was told to stop."""
+    def run_task(self, request: Request) -> Answer | None:
+        """Perform a task. Whatever happens to the worker, there is an answer; None after `stop`."""
         for _ in range(_TRIES):
-            answer = None if self._is_stopped else self._tried(order)
+            answer = None if self._is_stopped else self._tried(request)
             if answer is not None or self._is_stopped:
                 return answer
-        return failure(order.task, Outcome.CRASHED, "the worker process died, twice")
+        return failure(request.task, Outcome.CRASHED, "the worker process died, twice")
 
-    def _tried(self, order: Order) -> Answer | None:
+    def _tried(self, request: Request) -> Answer | None:
         process = self._process = self._process or _started()
         assert process.stdin is not None and process.stdout is not None, "both are pipes"
         try:
-            send(process.stdin.fileno(), order)
+            send(process.stdin.fileno(), request)
             said = receive(process.stdout.fileno())
             answer = None if said is None else checked_answer(said)
-        except (OSError, ValueError):  # the worker is dead, `stop` has closed the pipe, or it says what is no answer
+        except (OSError, ValueError):  # the worker is dead, `stop` has closed the pipe, or its answer is not valid
             answer = None
         if answer is None:
             self.close()
         return answer
 
     def stop(self) -> None:
-        """From another thread: end the task that it is at, and the process. There will be no other."""
+        """From another thread: kill the running task and the process, for good."""
         self._is_stopped = True
         process = self._process
         if process is not None:
             _end(process)
 
     def close(self) -> None:
-        """End the process. The next task has another."""
+        """End the process. The next task gets a new one."""
         process, self._process = self._process, None
         if process is not None:
             _end(process)
@@ -61,7 +61,7 @@ class WorkerProcess:
 
 
 def _started() -> "subprocess.Popen[bytes]":
-    """A new worker. It has a group of its own, so that Ctrl-C reaches only the process that it works for."""
+    """A new worker, in a process group of its own, so that Ctrl-C reaches only its parent."""
     return subprocess.Popen(
         own_command("kinst.runtime.batch.worker"),
         stdin=subprocess.PIPE,
@@ -73,7 +73,7 @@ def _started() -> "subprocess.Popen[bytes]":
 
 
 def _end(process: "subprocess.Popen[bytes]") -> None:
-    """Give no more orders: the worker ends its task, and itself."""
+    """Send no more requests: the worker ends its task, and itself."""
     if process.stdin is not None:
         process.stdin.close()
     try:

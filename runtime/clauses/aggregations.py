@@ -4,8 +4,11 @@ A key's value is a number for count, sum, min and max; [count, total] for avg, w
 bucket -> count for the quantizing functions. Sums are not wrapped to 64 bits here: `kinst.runtime.consumer.totals` does
 it once, when it merges them.
 
-A hit must cost no more than a dictionary access, so each aggregation has a closure of its own, and room is counted only
-on the path of new keys.
+A hit must cost no more than a dictionary access, so each aggregation has a closure of its own, and space is accounted
+for only when a key is new. A key that is known raises no exception on its way, which is the cheapest `try` there is.
+
+A key here is a tuple of Python values, so that a number is one key whatever the type of the clause's expression. DTrace
+compares the bytes of records: `kinst.runtime.dlang.check.key_types` says where that differs.
 """
 
 from collections import Counter, defaultdict
@@ -59,7 +62,7 @@ def _memory_of_value(value: Value) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """What a CPU has aggregated since the last snapshot."""
+    """What one aggregation got on one CPU since the last snapshot."""
 
     cpu: int
     aggregation: Aggregation
@@ -67,7 +70,8 @@ class Contents:
 
 
 class AggregationStore:
-    """The aggregations of a session. `drops` counts, by CPU, what found no room since the last `take_drops`."""
+    """The aggregations of a session. `drops` counts, by CPU, updates for which there was no space since the last
+    `take_drops`."""
 
     def __init__(self, size: int | None, strsize: int = 256) -> None:
         """`size`: aggsize, bytes per CPU as the kernel counts them; None: only our memory is a limit. `strsize`: the
@@ -79,7 +83,8 @@ class AggregationStore:
         self._tables: dict[int, tuple[Aggregation, defaultdict[int, Table]]] = {}
 
     def take(self) -> list[Contents]:
-        """What was aggregated since the last time. This makes room again."""
+        """What was aggregated since the last time. The buffers are empty afterwards, as after the kernel switches
+        them."""
         taken = []
         for aggregation, tables in self._tables.values():
             taken += [Contents(cpu, aggregation, table) for cpu, table in tables.items() if table]
@@ -96,36 +101,41 @@ class AggregationStore:
 
     def updater(self, aggregation: Aggregation) -> Updater:
         """A function that adds one value: it takes the CPU, key, value and increment."""
-        tables, admit = self._room(aggregation)
+        tables, admit = self._space(aggregation)
         make = _UPDATERS.get(aggregation.function)
         if make is not None:
             return make(tables, admit)
         return self._quantizing(tables, admit, bucket_function(aggregation))
 
     def adder(self, aggregation: Aggregation) -> Callable[[int, Key, int, int, int], None]:
-        """A function that adds a value several times: it takes the CPU, key, value, increment and number."""
+        """A function that adds a value several times: it takes the CPU, key, value, increment and number.
+
+        It adds the value once as `updater` does, which decides whether there is space for the key, and then corrects
+        the result for the other times. For min and max there is nothing to correct, and for sum and the quantizing
+        functions the value or the increment is multiplied before.
+        """
         update, drops = self.updater(aggregation), self.drops
-        tables, _ = self._room(aggregation)
+        tables, _ = self._space(aggregation)
         more, is_sum = _MORE.get(aggregation.function), aggregation.function is AggregatingFunction.SUM
 
         def add(cpu: int, key: Key, value: int, increment: int, number: int) -> None:
             before = drops[cpu]
             update(cpu, key, value * number if is_sum else value, increment * number)
             if drops[cpu] != before:
-                drops[cpu] += number - 1  # one of them is counted
+                drops[cpu] += number - 1  # `update` has counted the first
             elif more is not None:
                 table = tables[cpu]
                 table[key] = more(table[key], value, number - 1)
 
         return add
 
-    def _room(self, aggregation: Aggregation) -> tuple["Tables", "Admit"]:
-        """An aggregation's tables, and what decides whether there is room for a new key."""
+    def _space(self, aggregation: Aggregation) -> tuple["Tables", "Admit"]:
+        """An aggregation's tables, and what decides whether there is space for a new key."""
         _, tables = self._tables.setdefault(aggregation.number, (aggregation, defaultdict(dict)))
         cost = _kernel_cost(aggregation, self._strsize)
 
         def admit(cpu: int, key: Key) -> bool:
-            """Whether there is room for a new key; if so, it is counted."""
+            """Whether there is space for a new key; if so, take it."""
             used, memory = self._used[cpu] + cost, self._memory + memory_of(key)
             if memory > LIMIT or (self._size is not None and used > self._size):
                 self.drops[cpu] += 1
@@ -231,7 +241,7 @@ def _more_hits(count: int, _value: int, number: int) -> int:
 
 
 def _more_moments(moments: Moments, value: int, number: int) -> Moments:
-    """Moments of a value that was added once, when it is added again; the squares are those of int64."""
+    """Add a value `number` more times to moments. The value is squared as an int64, as `_deviating` does."""
     moments[0] += number
     if len(moments) == _DEVIATION:
         value = signed(value)
@@ -240,7 +250,7 @@ def _more_moments(moments: Moments, value: int, number: int) -> Moments:
     return moments
 
 
-# What an updater does for further hits with the same value, where that is not in its value or increment.
+# How `adder` corrects the result for more hits with the same value, where it cannot multiply value or increment.
 _MORE: Final[dict[AggregatingFunction, Callable[[Any, int, int], Any]]] = {
     AggregatingFunction.COUNT: _more_hits,
     AggregatingFunction.AVG: _more_moments,
@@ -257,7 +267,7 @@ _UPDATERS: Final[dict[AggregatingFunction, Callable[[Tables, Admit], Updater]]] 
 
 
 def _kernel_cost(aggregation: Aggregation, strsize: int) -> int:
-    """The bytes of aggsize that a key takes."""
+    """The bytes of aggsize that a key takes: its hash entry, and a record of the keys and the aggregated data."""
     size = _KERNEL_SIZES.get(aggregation.function, 8)
     if aggregation.function is AggregatingFunction.LQUANTIZE:
         base, limit, step = aggregation.parameters

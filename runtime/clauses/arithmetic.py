@@ -11,7 +11,8 @@ def divide_by_zero() -> NoReturn:
 
 
 def quotient(left: int, right: int) -> int:
-    """left / right, rounded toward zero. The smallest number divided by -1 does not fit into 64 bits."""
+    """left / right, rounded toward zero. INT64_MIN / -1 is 2**63, which the caller wraps: in C it is undefined, and
+    traps on amd64."""
     if not right:
         divide_by_zero()
     found = abs(left) // abs(right)

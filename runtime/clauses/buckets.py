@@ -42,14 +42,14 @@ def quantize_value(bucket: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Linear:
-    """lquantize(): bucket 0 is what is below `base`, then come `levels` steps, then the rest."""
+    """lquantize(): bucket 0 is for values below `base`, then come `levels` steps, then a bucket for all above."""
 
     base: int
     step: int
     levels: int
 
     def bucket(self, value: int) -> int:
-        """The bucket of a value, which is truncated to int32."""
+        """The bucket of a value, which is truncated to int32: dtrace_aggregate_lquantize() takes an int32_t."""
         value &= _INT32_WRAP - 1
         if value >= _INT32_WRAP >> 1:
             value -= _INT32_WRAP
@@ -73,14 +73,14 @@ def linear(parameters: tuple[int, ...]) -> Linear:
 def log_linear(parameters: tuple[int, ...]) -> tuple[int, ...]:
     """llquantize's factor, low, high and steps -> the smallest values of all buckets but the first.
 
-    The last one is factor ** (high + 1), unless that is no int64: then the last bucket of the last order is open.
+    The last one is factor ** (high + 1), unless that does not fit an int64: then the last bucket has no upper bound.
     """
     factor, low, high, steps = parameters
     starts: list[int] = []
     value = factor**low
     for order in range(low, high + 1):
         end = factor ** (order + 1)
-        width = end // steps if end > steps else 1
+        width = end // steps if end > steps else 1  # low orders have fewer integers than steps
         starts += range(value, min(end, INT64_MAX + 1), width)
         value = end
     if value <= INT64_MAX:

@@ -1,11 +1,15 @@
 """Records of clauses, errors and the guest's console -> what the consumer takes, in the order in which things happened.
 
-A policy decides what happens to a record that does not fit: `switch` drops it, `fill` stops tracing on that CPU, `ring`
-overwrites the oldest. If the user set no size, `switch` asks for a drain before it grows too large, and drops only a
-record that is larger than dtrace's buffer.
+A policy decides what happens to a record that does not fit (DTrace Guide, "Buffers and Buffering"): `switch` drops it,
+`fill` stops tracing on that CPU, `ring` overwrites the oldest. If the user set no size, `switch` asks for a drain
+before it grows too large, and drops only a record that is larger than dtrace's default buffer: here nothing runs while
+the consumer drains, so that no program loses records just because it fires fast.
 
-`reserve` is called before a clause's predicate, as in dtrace_probe(). Room is used up only when the record comes, since
-most clauses end at their predicate. So `append` always adds the record that was reserved last.
+`reserve` is called before a clause's predicate, as in dtrace_probe(): a full buffer is a drop even if the predicate
+would have been false. Space is taken only by `append`, since most clauses end at their predicate; so `append` always
+adds the record that was reserved last.
+
+Sizes are those of DTrace's records, whatever they take in our memory: with the same bufsize the same records are lost.
 """
 
 from collections import Counter, defaultdict, deque
@@ -18,11 +22,11 @@ from kinst.runtime.clauses.environment import ErrorRecord, Record
 
 Entry = Record | ErrorRecord | bytes
 
-LIMIT: Final = 64 << 20  # bytes: a larger buffer is one without a size, which asks for drains
-BACKLOG: Final = 1 << 20  # counted bytes at which it does: to print them takes less than a second
-PRINTING: Final = 250  # counted bytes of any record besides its contents, since to print it takes time as well
-VALUE: Final = 32  # counted bytes of each value that print() writes: one of a structure is a line
-LARGEST: Final = 32 << 20  # bytes of a CPU's buffer that is kept to the end; like bufresize=auto, we give less
+LIMIT: Final = 64 << 20  # bytes: a larger buffer is treated as one without a size, which asks for drains
+BACKLOG: Final = 1 << 20  # counted bytes at which it does: printing them takes less than a second
+PRINTING: Final = 250  # counted bytes of any record besides its contents, for the time that printing takes
+VALUE: Final = 32  # counted bytes of each value that print() writes: each member of a struct is a line
+LARGEST: Final = 32 << 20  # bytes of a CPU's buffer that is kept to the end: more is reduced, as by bufresize=auto
 DEFAULT: Final = 4 << 20  # bytes: dtrace's default bufsize
 OVERHEAD: Final = 200  # bytes that a small record takes in our memory, besides its contents
 _CLAUSE: Final = 2  # where a record has the number of its clause
@@ -36,7 +40,7 @@ class _Policy(Protocol):
     size: int  # bytes per CPU
 
     def reserve(self, cpu: int, size: int) -> bool:
-        """Whether there is room for a record of `size` bytes."""
+        """Whether there is space for a record of `size` bytes."""
         ...
 
     def append(self, record: Record) -> None:
@@ -48,7 +52,7 @@ class _Policy(Protocol):
         ...
 
     def append_console(self, data: bytes) -> None:
-        """Add console output, which has its place among the records and takes no room."""
+        """Add console output, in order with the records. It takes no space."""
         ...
 
     def take(self) -> list[Entry]:
@@ -56,7 +60,7 @@ class _Policy(Protocol):
         ...
 
     def take_console(self) -> list[bytes]:
-        """Remove and return the guest's console only."""
+        """Remove and return the console output only."""
         ...
 
 
@@ -68,14 +72,15 @@ class Buffers:
     """
 
     def __init__(self, size: int | None, policy: str, on_full: Callable[[], None]) -> None:
-        """`size` is bytes per CPU, None if the user set none; `policy` is switch, fill or ring; `on_full` is asked
-        for a drain by a buffer without a size."""
+        """`size` is bytes per CPU, None if the user set none; `policy` is switch, fill or ring; `on_full` is called by
+        a buffer without a size when it wants to be drained."""
         self.drops: Counter[int] = Counter()
         self.on_full = on_full
-        self.printed: dict[int, int] = {}  # counted bytes of print() by the number of its clause
+        self.printed: dict[int, int] = {}  # number of a clause -> counted bytes of what its print() writes
         self.held_back = 0
         self.is_ending = False
         self._policy = self._make(size, policy)
+        # Clauses bind these: a hit calls the policy itself.
         self.reserve: Callable[[int, int], bool] = self._policy.reserve
         self.append: Callable[[Record], None] = self._policy.append
         self.append_console: Callable[[bytes], None] = self._policy.append_console
@@ -101,29 +106,30 @@ class Buffers:
         self._policy.size = max(self._policy.size, size)
 
     def hold_back(self, size: int) -> None:
-        """Keep some room (bytes) for END, where a buffer may become full."""
+        """Hold back space (bytes) for END's clauses: with the policy fill, a full buffer ends the run."""
         self.held_back = size
 
     def end(self) -> None:
-        """END is about to fire: it may use the room that was held back."""
+        """END is about to fire: it may use the space that was held back."""
         self.is_ending = True
 
     def weigh(self, clause: int, values: int) -> None:
-        """Say how many values print() writes of each record of a clause. Only before the run."""
+        """Set how many values print() writes for each record of a clause, which take time to print. Only before the
+        run."""
         if values:
             self.printed[clause] = VALUE * values
 
     def append_error(self, record: ErrorRecord) -> None:
-        """Add the record of an aborted clause. It needs room, as any record does."""
+        """Add the record of an aborted clause. It needs space, as any record does: it may be dropped."""
         if self._policy.reserve(record.cpu, _ERROR_SIZE):
             self._policy.append_error(record)
 
     def take(self) -> list[Entry]:
-        """Everything since the last time, in the order in which it happened. This makes room again."""
+        """Remove and return all entries, in the order in which things happened."""
         return self._policy.take()
 
     def take_console(self) -> list[bytes]:
-        """The console only, for policies whose records wait for the end of the run."""
+        """Remove and return the console output only, for policies whose records wait for the end of the run."""
         return self._policy.take_console()
 
     def take_drops(self) -> dict[int, int]:
@@ -134,7 +140,7 @@ class Buffers:
 
 
 class _Listed:
-    """Entries of all CPUs in one list."""
+    """Entries of all CPUs in one list, in order."""
 
     def __init__(self, buffers: Buffers, size: int) -> None:
         self._buffers = buffers
@@ -146,12 +152,12 @@ class _Listed:
 
     def take(self) -> list[Entry]:
         taken = self._entries[:]
-        self._entries.clear()
+        self._entries.clear()  # and not a new list: `append_console` is bound to this one
         self._empty()
         return taken
 
     def _empty(self) -> None:
-        """Make room again."""
+        """All space is free again."""
 
     def take_console(self) -> list[bytes]:
         console = [entry for entry in self._entries if isinstance(entry, bytes)]
@@ -161,7 +167,8 @@ class _Listed:
 
 
 class _Drained(_Listed):
-    """The policy without a size: drained before there is much to print, while which nobody can end the run."""
+    """The policy switch without a size: it is drained before there is much to print. While the consumer prints, neither
+    Ctrl-C nor a timeout ends the run."""
 
     def __init__(self, buffers: Buffers) -> None:
         super().__init__(buffers, LIMIT)
@@ -179,8 +186,8 @@ class _Drained(_Listed):
         if self._used + size <= BACKLOG:
             return True
         self._buffers.on_full()
-        self._pending = size
-        if not self._used:
+        self._pending = size  # the drain may have run clauses that reserved other records
+        if not self._used:  # a single record may be larger than the backlog
             return True
         self._buffers.drops[cpu] += 1
         return False
@@ -201,34 +208,34 @@ class _Switch(_Listed):
 
     def __init__(self, buffers: Buffers, size: int) -> None:
         super().__init__(buffers, size)
-        self._room: defaultdict[int, int] = defaultdict(lambda: self.size)
+        self._space: defaultdict[int, int] = defaultdict(lambda: self.size)
 
     def _empty(self) -> None:
-        self._room.clear()
+        self._space.clear()
 
     def reserve(self, cpu: int, size: int) -> bool:
-        if size > self._room[cpu]:
+        if size > self._space[cpu]:
             self._buffers.drops[cpu] += 1
             return False
         self._pending = size
         return True
 
     def append(self, record: Record) -> None:
-        self._room[record[0]] -= self._pending
+        self._space[record[0]] -= self._pending
         self._entries.append(record)
 
     def append_error(self, record: ErrorRecord) -> None:
-        self._room[record.cpu] -= self._pending
+        self._space[record.cpu] -= self._pending
         self._entries.append(record)
 
 
 class _Fill(_Switch):
-    """The policy fill: a record that does not fit ends tracing on its CPU and is no drop."""
+    """The policy fill: a record that does not fit ends tracing on its CPU. It is not a drop."""
 
     def reserve(self, cpu: int, size: int) -> bool:
         buffers = self._buffers
-        if not buffers.is_ending and size > self._room[cpu] - buffers.held_back:
-            self._room[cpu] = -1
+        if not buffers.is_ending and size > self._space[cpu] - buffers.held_back:
+            self._space[cpu] = -1  # nothing fits any more: a smaller record must not follow one that is missing
             self.is_full = True
             return False
         self._pending = size
@@ -285,7 +292,8 @@ def _sequence(numbered: tuple[int, Entry]) -> int:
 
 @dataclass(slots=True)
 class _CpuRing:
-    """The records of a CPU at their places in the buffer. None is split, so what is left at the end stays empty."""
+    """The records of a CPU at their offsets in the buffer. DTrace does not split a record: if one does not fit before
+    the end of the buffer, the rest stays empty and it begins at 0. Which records survive depends on that."""
 
     records: deque[tuple[int, int, Entry]] = field(default_factory=deque)  # offset, sequence, record
     end: int = 0
@@ -294,7 +302,7 @@ class _CpuRing:
         """Add an entry of `size` bytes in place of the oldest ones."""
         records = self.records
         if self.end + size > limit:
-            while records and records[0][0] >= self.end:
+            while records and records[0][0] >= self.end:  # the oldest are behind `end`: they go first
                 records.popleft()
             self.end = 0
         after = self.end + size

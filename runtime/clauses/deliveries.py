@@ -10,14 +10,15 @@ from kinst.runtime.trap.delivery import Delivery, Way
 
 
 class ClauseDeliveries:
-    """What may be delivered how, in one session."""
+    """Decides for the clauses of one session."""
 
     def __init__(self, options: Options, replays: Replays | None, *, is_each_noted: bool) -> None:
-        """`replays` is None if nothing can be replayed. `is_each_noted`: the time and the task of each hit are."""
+        """`replays` is None if nothing can be replayed. `is_each_noted`: the output wants the time and task of each
+        hit."""
         self._options, self._replays, self._is_each_noted = options, replays, is_each_noted
 
     def of(self, clause: Clause) -> Delivery:
-        """That of the hits of one clause, as far as it depends on the clause."""
+        """How the hits of one clause may be delivered, as far as that depends on the clause."""
         why_not_counted = self._why_not_counted(clause)
         if not why_not_counted:
             return Delivery(Way.RECORD if reads_of(clause) else Way.COUNT)
@@ -25,6 +26,7 @@ class ClauseDeliveries:
         return Delivery(Way.DISPATCH, why) if why else Delivery(Way.REPLAY, why_not_counted)
 
     def _why_not_counted(self, clause: Clause) -> str:
+        # Which keys are dropped depends on the order in which they come, and counted hits are delivered site by site.
         if self._options.is_set("aggsize"):
             return "aggsize is set, and the keys that come first find room"
         return why_not_counted(clause)

@@ -1,4 +1,4 @@
-"""What a running clause needs from the session, and what it leaves for the consumer. Contracts only."""
+"""What a running clause needs from the session, and the records that it makes for the consumer. Interfaces only."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -10,19 +10,19 @@ from kinst.runtime.trap.faults import Fault
 from kinst.runtime.trap.trap import Firing
 from kinst.targets.arch.facts import ArchFacts
 
-CALLER: Final = "caller"  # the kind of an address in a stack that is not its first
+CALLER: Final = "caller"  # the kind of an address in a stack after the first: one that a call returns to
 
 
 @dataclass(frozen=True, slots=True)
 class Stack:
-    """Return addresses, innermost first; the first is the PC itself. Equal stacks are one key. `frames` is the number
-    that was asked for: stack(3) and stack(5) at the same place are different keys."""
+    """Return addresses, innermost first; the first is the PC itself. Equal stacks are one key. `frames` is the argument
+    of stack(): its record is that long, so that stack(3) and stack(5) at the same place are different keys."""
 
     addresses: tuple[int, ...]
     frames: int
     is_user: bool = False
-    process: int = 0  # a user stack's pid: addresses of two processes are two keys; 0 where all of them have names
-    names: tuple[str, ...] = ()  # the addresses as they are shown, if user mode's programs are known
+    process: int = 0  # the pid of a user stack, so that two processes are two keys; 0 if all addresses have names
+    names: tuple[str, ...] = ()  # of the addresses, if the programs of user mode are known
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,18 +38,19 @@ class SymbolName:
 
 @dataclass(frozen=True, slots=True)
 class TaskState:
-    """A task of the guest's operating system, as its kernel has it now."""
+    """A task of the guest's operating system, as its kernel describes it now."""
 
     pid: int  # of the process
     tid: int
     name: str
-    state: str  # a letter, as ps(1) has it: R runs or could, S and D sleep, T is stopped, Z has ended, I is idle
+    state: str  # a letter as in ps(1): R is running or runnable, S and D sleep, T is stopped, Z a zombie, I idle
     runtime: int  # ns for which it has run
 
 
 # What a clause records: CPU, probe id, number of the clause (its place in the session's list), the machine's time in ns
 # (0 unless `Environment.records_time`), and one value for each recording action, in the order of `Clause.actions`: int,
-# bytes, Stack, SymbolName, None, or a tuple of those (printf). It is a tuple because a hit may only cost microseconds.
+# bytes, Stack, SymbolName, None, or a tuple of those (printf). It is a tuple, since a dataclass costs more than the
+# rest of a simple clause.
 Value = int | bytes | Stack | SymbolName | None
 Record = tuple[int, int, int, int, tuple[Value | tuple[Value, ...], ...]]
 
@@ -95,16 +96,17 @@ class Memory(Protocol):
 
 
 class GuestProfile(Protocol):
-    """What is known about the guest's software. For a bare machine that is little; the profile of an operating system
-    reads the kernel's own structures. `firing` is the CPU at the probe."""
+    """What is known about the guest's software. On a bare machine that is little; the profile of an operating system
+    reads the kernel's own structures. `firing` has the CPU and its registers at the probe."""
 
     @property
     def description(self) -> str:
-        """What self-> variables are keyed by, for -v."""
+        """What identifies the thread of self-> variables, for -v."""
         ...
 
     def begin(self, forget: Callable[[int], None]) -> None:
-        """A program uses self->: call `forget` with keys that no longer have a thread. Called before the first run."""
+        """A program uses self->: from now on, call `forget` with the key of each thread that ends. Called before the
+        run."""
         ...
 
     def thread(self, firing: Firing) -> int:
@@ -112,8 +114,8 @@ class GuestProfile(Protocol):
         ...
 
     def ranges(self, changed: Callable[[], None]) -> ThreadRanges | None:
-        """How the engine can tell threads by itself; None: it cannot. From now on `changed` is called whenever ranges
-        that were given do not hold any more."""
+        """How the engine can identify threads by itself, by ranges of stack pointers; None: it cannot. `changed` is
+        called when ranges that were returned no longer hold."""
         ...
 
     def integer(self, firing: Firing, name: str) -> int:
@@ -130,22 +132,22 @@ class GuestProfile(Protocol):
         ...
 
     def user_registers(self, firing: Firing) -> Sequence[int] | None:
-        """The registers of user mode in the order of the trap frame, though the CPU may be in the kernel; None if the
+        """The registers of user mode in the order of the trap frame, even if the CPU is in the kernel now; None if the
         thread has no user mode."""
         ...
 
     def interrupted(self, sp: int) -> Sequence[int] | None:
-        """The registers of code of the kernel's that an exception interrupted, if its entry code saved them at a stack
-        pointer; else None."""
+        """The registers of interrupted kernel code, if the exception's entry code saved them at this stack pointer;
+        else None."""
         ...
 
     def tasks(self) -> Sequence[TaskState]:
-        """All tasks that there are, in the address space of the CPU that runs; empty if no system is known."""
+        """All tasks, read through the address space of the running CPU; empty if no operating system is known."""
         ...
 
     def why_not(self, name: str) -> str:
-        """Why `integer` or `string` knows nothing of a variable, as a line for the user; empty if it does, or if there
-        is nothing to say."""
+        """Why `integer` or `string` does not know a variable, as a line for the user; empty if it does, or if there is
+        nothing to say."""
         ...
 
 
@@ -178,11 +180,11 @@ class UserStacks(Protocol):
 
 
 class UserSymbols(Protocol):
-    """The names of addresses of user mode, in the address space of the CPU that runs."""
+    """The names of addresses of user mode, in the address space of the running CPU."""
 
     def stack(self, addresses: tuple[int, ...], frames: int, process: int) -> Stack:
-        """What ustack() records. Where a program is known, addresses are its link addresses: the same in all processes
-        that run it, wherever it was loaded."""
+        """What ustack() records. Where a program is known, addresses are its link addresses, which are the same in all
+        processes that run it."""
         ...
 
     def symbol(self, address: int, kind: str, process: int) -> SymbolName:
@@ -200,9 +202,9 @@ class Symbols(Protocol):
 
     def describe(self, address: int, kind: str) -> str:
         """The text that dtrace prints: module`function+0x1c, without the offset if it is 0 or the kind is sym or func;
-        module`0xaddress or 0xaddress if there is no symbol; only the module for mod and umod. For CALLER an address
-        behind a call is one in the function of the call, also where another one begins: a call that never returns
-        may be the end of its function."""
+        module`0xaddress or 0xaddress if there is no symbol; only the module for mod and umod. For CALLER, the address
+        after a call belongs to the function of the call even if another function begins there: a call that never
+        returns may be the last instruction of its function."""
         ...
 
 
@@ -241,8 +243,8 @@ class Environment(Protocol):
 
     @property
     def locate(self) -> Callable[[int, int], int]:
-        """A function from a link address, and the address of the code that refers to it, to where it is now: the guest
-        may have moved itself."""
+        """A function from a link address, and the address of the code that refers to it, to its address now: the guest
+        may have relocated itself."""
         ...
 
     @property
@@ -274,12 +276,12 @@ class Environment(Protocol):
         """The value of a numeric run-time option: strsize, stackframes, ustackframes, jstackstrsize, dynvarsize, ..."""
         ...
 
-    def asked(self, name: str) -> None:
-        """A clause uses this variable of the profile's: say so if it is not known."""
+    def uses_profile(self, name: str) -> None:
+        """A clause that is compiled uses this variable of the profile: warn if the profile does not know it."""
         ...
 
     def exit(self, status: int) -> None:
-        """exit(status): after this clause no probe but END fires."""
+        """exit(status): after this clause, clauses run only in END."""
         ...
 
     def fault(self, firing: Firing, clause: int, action: int, fault: Fault) -> None:

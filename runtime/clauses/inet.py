@@ -44,8 +44,8 @@ def _zeros(address: bytes) -> tuple[int, int]:
     """The words that "::" replaces, as first and count: the longest run of zeros. One word is enough, unless it is the
     last.
 
-    Runs are measured in bytes up to the next byte that is not 0. So of two runs of equally many words, the later one
-    wins if the word after it begins with a zero byte. This is how the kernel's DTrace counts.
+    Runs are measured in bytes up to the next byte that is not 0, as dtrace_dif_subr() does: of two runs of equally many
+    words, the later one wins if the word after it begins with a zero byte. RFC 5952 would take the first.
     """
     begin, first, longest = -1, 0, 1
     for at, byte in enumerate(address):

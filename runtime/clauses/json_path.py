@@ -43,7 +43,7 @@ def select(text: bytes, path: bytes) -> bytes | int:
 
 
 class _Reader:
-    """Reads the text from a position on. Raises _Missing."""
+    """Reads a JSON text from left to right. Every method raises _Missing."""
 
     def __init__(self, text: bytes) -> None:
         self._text = text
@@ -59,7 +59,7 @@ class _Reader:
         return character
 
     def find_member(self, name: bytes) -> None:
-        """Go to the value of this member of the object that begins here."""
+        """Advance to the value of this member of the object that begins here."""
         while True:
             self._skip_blanks()
             key = self._string()
@@ -70,7 +70,7 @@ class _Reader:
             self.take(b",")
 
     def find_element(self, number: int) -> None:
-        """Go to this element, counted from 0, of the array that begins here."""
+        """Advance to this element, counted from 0, of the array that begins here."""
         if number < 0:
             raise _Missing
         for _ in range(number):
@@ -118,7 +118,8 @@ class _Reader:
         return found[0]
 
     def _nested(self) -> bytes:
-        """An object or array in full. Brackets and braces are counted separately."""
+        """An object or array in full. Brackets and braces are counted separately, so that `[{]}` passes, as in
+        DTrace."""
         begin = self._at
         depths = {b"[": 0, b"{": 0}
         while True:

@@ -1,4 +1,4 @@
-"""A checked clause -> what of a hit it looks at, for those who have only a part of a hit."""
+"""A checked clause -> what it reads of a hit. Records of hits hold only a part of one."""
 
 import re
 from collections.abc import Iterator
@@ -17,22 +17,22 @@ _NODES: Final = program.Expression | program.Action
 
 @dataclass(slots=True)
 class Needs:
-    """What a clause looks at.
+    """What a clause reads of a hit.
 
-    Who only has records of an image or of QEMU refuses what is in `others`: `tracing.standalone.admission` and
-    `live.keeping`. A new field is looked at there as well: what they do not know would be 0.
+    `tracing.standalone.admission` and `live.fields`, which have only records, refuse a clause with `others` that no
+    record has. A new field must be handled in both: what they do not know of would silently be 0.
     """
 
     arguments: set[int] = field(default_factory=set)  # arg0 and args[0] are 0
     registers: set[int] = field(default_factory=set)  # indices of regs[]
-    others: set[str] = field(default_factory=set)  # as a program has them: execname, stack()
-    has_time: bool = False  # timestamp is among them
-    has_threads: bool = False  # it has variables of a thread (self->)
-    has_cpu: bool = False  # cpu or curcpu is among them
+    others: set[str] = field(default_factory=set)  # as a program spells them: execname, stack()
+    has_time: bool = False  # it reads timestamp or vtimestamp
+    has_threads: bool = False  # it uses variables of a thread (self->)
+    has_cpu: bool = False  # it reads cpu or curcpu
 
 
 def needs(clause: Clause) -> Needs:
-    """What a clause looks at, besides its probe and memory."""
+    """What a clause reads, besides names of its probe and memory."""
     found = Needs()
     for node in _nodes(clause):
         match node:

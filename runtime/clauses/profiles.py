@@ -17,14 +17,15 @@ from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.c_types import ImageTypes
 from kinst.targets.errors import KinstError, UsageError
 
-AUTO: Final = "auto"  # as --os names it: the system whose evidence is in the image
-NONE: Final = "none"  # the bare machine, whatever is in the image
+AUTO: Final = "auto"  # of --os: the system whose evidence is in the image
+NONE: Final = "none"  # of --os: the bare machine, whatever is in the image
 
 UserMode = Callable[[Firing], bool]
 
 
 class Threads(Protocol):
-    """What tells threads apart where no system does. `kinst.runtime.unwinding.contexts.Contexts` implements it."""
+    """Tells threads apart where no operating system is known. `kinst.runtime.unwinding.contexts.Contexts` implements
+    it."""
 
     @property
     def description(self) -> str:
@@ -45,7 +46,7 @@ class Threads(Protocol):
 
 
 class CpuThreads:
-    """`Threads` of a machine with nothing in it: the CPU stands for the thread."""
+    """`Threads` of a machine without a guest: each CPU is one thread."""
 
     description = "the CPU: there is no guest"
 
@@ -78,11 +79,13 @@ class Guest:
     register: Callable[[str], int] = lambda _name: 0  # a register of the CPU, including those outside the trap frame
     bias: int = 0  # how far, in bytes, the image was moved when it was loaded
     stack_size: int | None = None  # bytes of the stacks that the kernel makes; None if that is not known
+    # The current task's address, where memory has only that task's words; None: registers and memory lead to it.
+    task: Callable[[], int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class PanicSign:
-    """A variable of a kernel that has a certain value until the kernel panics, and never again."""
+    """A variable of a kernel that has one value until the kernel panics, and never that value again."""
 
     symbol: str
     size: int  # bytes
@@ -91,13 +94,14 @@ class PanicSign:
 
 @dataclass(frozen=True, slots=True)
 class OperatingSystem:
-    """An operating system that is known."""
+    """An operating system for which there is a profile."""
 
-    name: str  # as --os names it
-    evidence: str  # the symbol that images of it have
-    profile: Callable[[Guest], GuestProfile | None]  # None: it is not in the image
+    name: str  # in --os
+    evidence: str  # a symbol by which images of it are recognised
+    profile: Callable[[Guest], GuestProfile | None]  # None: the image is not of this system
     constants: Mapping[str, int] = field(default_factory=lambda: FREEBSD)  # NULL, SIGINT and the like
-    # What all changes once the kernel has panicked, has said so, and will not restart; empty: nothing tells.
+    # All of these change once the kernel has panicked, has printed so, and will not restart; empty: a panic is
+    # unnoticed.
     panic: tuple[PanicSign, ...] = ()
 
 
@@ -108,7 +112,7 @@ class BareProfile:
         self, image_name: str, is_user: UserMode = lambda _firing: False, threads: Threads = _CPUS, why: str = ""
     ) -> None:
         """`image_name` is shown as execname. `threads` gives the thread of a firing; by default it is the CPU. `why` is
-        said to whom asks for what only a system has; empty: nothing."""
+        the warning for a program that uses what only an operating system has; empty: none."""
         self._name = image_name.encode(errors="surrogateescape")
         self._is_user = is_user
         self._why = why
@@ -128,11 +132,11 @@ class BareProfile:
         return self._is_user(firing)
 
     def user_registers(self, firing: Firing) -> Sequence[int] | None:
-        """Those of the CPU, if it is in user mode: what the kernel saved, and where, only a system knows."""
+        """Those of the CPU, if it is in user mode: where a kernel has saved them depends on the system."""
         return firing.regs if self._is_user(firing) else None
 
     def interrupted(self, sp: int) -> Sequence[int] | None:
-        """None: only a system knows how it saves registers."""
+        """None: where a kernel saves registers depends on the system."""
         return None
 
     def tasks(self) -> Sequence[TaskState]:
@@ -157,7 +161,7 @@ def profile_for(guest: Guest, systems: Sequence[OperatingSystem], wanted: str = 
         if profile is not None:
             return profile
         if wanted != AUTO:
-            raise KinstError(f"{guest.name}: --os {wanted}: it is no such kernel: it has no symbol {system.evidence}")
+            raise KinstError(f"{guest.name}: --os {wanted}: not such a kernel: it has no symbol {system.evidence}")
     names = ", ".join(system.name for system in systems)
     if not asked and wanted != NONE:
         raise UsageError(f"--os {wanted}: no such system; there are {AUTO}, {NONE}, {names}")

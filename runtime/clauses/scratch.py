@@ -1,8 +1,8 @@
 """D's own memory: for alloca, copyin and strings that become pointers, and for the bytes of structs and arrays.
 
-No guest can use its addresses. Bits 62 to 48 are neither all 0 nor all 1, so the addresses are not canonical on amd64
-(48 or 57 bits) and riscv64 (Sv57). Bits 55 to 52 differ from each other, so they are not valid on arm64 (52 bits), even
-if the top byte is a tag.
+No guest can use its addresses, so that one comparison of the upper 16 bits tells D's memory from the guest's. Bits 62
+to 48 are neither all 0 nor all 1: the addresses are not canonical on amd64 (48 or 57 bits) and riscv64 (Sv57). Bits 55
+to 52 differ from each other: they are not valid on arm64 (52 bits) either, even if the top byte is ignored (TBI).
 """
 
 from typing import Final
@@ -11,15 +11,15 @@ from kinst.runtime.trap.faults import Fault, FaultKind
 
 TAG: Final = 0x7D5A  # bits 63 to 48 of all scratch addresses
 _BASE: Final = TAG << 48
-_KEPT: Final = _BASE | 1 << 47  # the start of what variables own
+_KEPT: Final = _BASE | 1 << 47  # the first address of what variables own
 _KEPT_LIMIT: Final = 64 << 20  # bytes
-_LARGEST: Final = 256 << 20  # bytes that a clause may have at most, whatever it asks for
+_LARGEST: Final = 256 << 20  # bytes of scratchsize at most
 _ALIGNMENT: Final = 8
 
 
 class Scratch:
-    """Memory in two parts: one that is empty at the start of each clause, and blocks that last as long as the
-    session."""
+    """Memory in two parts: scratch space that is freed when a clause begins, and blocks of variables, which last as
+    long as the session."""
 
     def __init__(self, limit: int) -> None:
         """`limit` is how many bytes one clause may allocate; more is NOSCRATCH."""
@@ -32,7 +32,7 @@ class Scratch:
         self._limit = min(limit, _LARGEST)
 
     def reset(self) -> None:
-        """Begin a clause: what earlier ones allocated is gone."""
+        """Begin a clause: free what earlier ones allocated."""
         self._used = 0
 
     def allocate(self, size: int) -> int:

@@ -1,7 +1,8 @@
-"""speculation(), speculate(), commit(), discard(): records that wait until the program knows whether they matter.
+"""speculation(), speculate(), commit(), discard(): records that wait until the program knows whether they matter
+(DTrace Guide, "Speculative Tracing").
 
-The kernel has a buffer for each speculation and CPU, and commits those of other CPUs later, from a timer; until then
-the speculation is busy. Here nothing else runs at the time, so the records of all CPUs are committed at once, and no
+The kernel has a buffer for each speculation and CPU, and copies those of other CPUs later, at cleanrate; until then the
+speculation is busy. Here no other CPU runs meanwhile, so that the records of all CPUs are committed at once, and no
 speculation is ever busy.
 """
 
@@ -74,7 +75,7 @@ class Speculations:
         return found if found.is_active else None
 
     def reserve(self, number: int, cpu: int, size: int) -> bool:
-        """speculate(): whether there is room for a record. If False, as always for number 0, the rest of the clause is
+        """speculate(): whether there is space for a record. If not, as always for number 0, the rest of the clause is
         skipped."""
         found = self._find(number)
         if found is None:
@@ -86,7 +87,7 @@ class Speculations:
         return True
 
     def append(self, number: int, record: Record) -> None:
-        """Add the record for which room was reserved. Its clause may have discarded the speculation since."""
+        """Add the record for which space was reserved. Its clause may have discarded the speculation since."""
         found = self._made[number - 1]
         if not found.is_active:
             return
@@ -99,6 +100,8 @@ class Speculations:
         found = self._find(number)
         if found is None:
             return
+        # dtrace_speculation_commit() reserves space for a CPU's whole speculative buffer at once: what does not fit is
+        # one drop, not one for each record.
         fits = {cpu: self._buffers.reserve(cpu, used) for cpu, used in found.used.items()}
         for size, record in found.records:
             if fits[record[0]] and self._buffers.reserve(record[0], size):
@@ -112,7 +115,7 @@ class Speculations:
             self._end(number, found)
 
     def _end(self, number: int, found: _Speculation) -> None:
-        self.drops += found.dropped  # DTrace reports them only now
+        self.drops += found.dropped  # counted per speculation, and reported only when it ends, as in DTrace
         self._memory -= sum(size + OVERHEAD for size, _ in found.records)
         found.empty()
         self._free.append(number)

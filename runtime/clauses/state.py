@@ -19,12 +19,12 @@ class Buffers(Protocol):
     """The principal buffers. `kinst.runtime.clauses.buffers.Buffers` implements it."""
 
     def reserve(self, cpu: int, size: int) -> bool:
-        """Whether there is room for a record of `size` bytes. If not, or if tracing has stopped, nothing of the clause
-        runs; a lack of room is counted as a drop."""
+        """Whether there is space for a record of `size` bytes. If not, which is counted as a drop, or if tracing has
+        stopped, nothing of the clause runs."""
         ...
 
     def append(self, record: Record) -> None:
-        """Add the record for which room was reserved."""
+        """Add the record for which space was reserved."""
         ...
 
 
@@ -37,11 +37,11 @@ class Speculations(Protocol):
         ...
 
     def reserve(self, number: int, cpu: int, size: int) -> bool:
-        """speculate(): whether there is room for a record. If not, the rest of the clause is skipped."""
+        """speculate(): whether there is space for a record. If not, the rest of the clause is skipped."""
         ...
 
     def append(self, number: int, record: Record) -> None:
-        """Add the record for which room was reserved."""
+        """Add the record for which space was reserved."""
         ...
 
     def commit(self, number: int, cpu: int) -> None:
@@ -62,8 +62,8 @@ class Aggregations(Protocol):
 
 
 class State:
-    """What the clauses of a session share. After exit(), `is_tracing` is False and clauses return at once; those of END
-    run nevertheless.
+    """What the clauses of a session share. After exit(), `is_tracing` is False and clauses return at once, until END
+    fires.
 
     If `remembers_firings`, call `begin` before the clauses of each firing: some clause uses strtok(), which continues
     from clause to clause but not from firing to firing.
@@ -89,27 +89,28 @@ class State:
         self.is_tracing = True
 
     def stop(self) -> None:
-        """Let clauses return at once."""
+        """From now on, clauses return at once."""
         self.is_tracing = False
 
     def go_on(self) -> None:
-        """Let clauses run again: END's."""
+        """Let clauses run again, for END."""
         self.is_tracing = True
 
     def remember_firings(self) -> None:
-        """Some clause continues what another one of the same firing began."""
+        """A clause uses strtok(): `begin` must be called before each firing."""
         self.remembers_firings = True
 
     def with_aggregations(self, aggregations: Aggregations) -> "State":
-        """The same with other aggregations, and never stopped."""
+        """The same state with other aggregations, for hits that are counted. It is never stopped: a clause with exit()
+        stops the original before the hits that came earlier are delivered. Which hits count, the tracer decides."""
         other = copy(self)
         other.aggregations, other.is_tracing = aggregations, True
         return other
 
 
 class ProbeTexts(dict[int, bytes]):
-    """One field of the names of probes, by the probe's id, as clauses see it. It keeps only some: there may be
-    millions."""
+    """One field of the names of probes, by the probe's id, as clauses see it. A cache: there may be millions of
+    probes."""
 
     def __init__(self, environment: Environment, field: str, limit: int) -> None:
         """`field` is an attribute of `Probe`. `limit` is the most bytes of a text."""

@@ -1,9 +1,8 @@
 """The subroutines that D programs call, by name. Arguments and results are values as `kinst.runtime.dlang.program`
 describes them. Arguments already have the parameters' types; those that a call leaves out are left out here.
 
-A string that is NULL is the number 0, as an argument and as a result: reading it is BADADDR, but strtok() continues
-with it. Subroutines that need a kernel's own structures (locks, STREAMS messages, devices) find none on a bare machine:
-they raise Fault ILLOP.
+A NULL string is the number 0, as an argument and as a result: reading it is BADADDR, but strtok() continues with it.
+Subroutines that need structures of an illumos or FreeBSD kernel (locks, STREAMS messages, devices) raise Fault ILLOP.
 """
 
 from collections.abc import Callable, Mapping
@@ -18,8 +17,8 @@ from kinst.runtime.trap.faults import Fault, FaultKind
 Subroutine = Callable[..., int | bytes]
 _WORD: Final = (1 << 64) - 1
 _CHUNK: Final = 1 << 16  # bytes copied at once: a copy of 2**60 bytes faults in the guest before it fills our memory
-_LONGEST: Final = 16 << 20  # bytes of strjoin()'s result: a string may double in each clause, up to strsize
-_LONGEST_MEMSTR: Final = 4096
+_LONGEST: Final = 16 << 20  # bytes of strjoin()'s result, if strsize is larger: a string may double in each clause
+_LONGEST_MEMSTR: Final = 4096  # bytes: FreeBSD's sysctl kern.dtrace.memstr_max
 NULLABLE: Final = frozenset({"json", "strchr", "strrchr", "strstr", "strtok"})  # those that may return NULL
 _OF_TWO: Final = frozenset({"index", "json", "rindex", "strjoin", "strstr"})  # those that take two texts
 _UNKNOWN: Final = (
@@ -36,8 +35,8 @@ class Scratch(Protocol):
         ...
 
 
-class Surroundings(Protocol):
-    """The part of `kinst.runtime.clauses.environment.Environment` that subroutines use."""
+class SubroutineEnvironment(Protocol):
+    """What subroutines use of `kinst.runtime.clauses.environment.Environment`."""
 
     @property
     def memory(self) -> Memory:
@@ -47,8 +46,8 @@ class Surroundings(Protocol):
 
 @dataclass(slots=True)
 class Context:
-    """What subroutines remember. `begin` starts a firing: strtok(NULL) continues only within one. Random numbers are
-    the same in every session, so that a run can be repeated."""
+    """The state of subroutines between calls. Random numbers are the same in every session, so that a run can be
+    repeated."""
 
     tokens: text.Tokens = field(default_factory=text.Tokens)
     random: int = 0x9E37_79B9_7F4A_7C15
@@ -68,7 +67,7 @@ class Context:
 
 
 def table(
-    environment: Surroundings, scratch: Scratch, strings: int, context: Context | None = None
+    environment: SubroutineEnvironment, scratch: Scratch, strings: int, context: Context | None = None
 ) -> Mapping[str, Subroutine]:
     """All subroutines but speculation(). `strings` is the option strsize in bytes."""
     state = context or Context()
@@ -84,6 +83,7 @@ def table(
 def _on_numbers(strings: int, state: Context) -> dict[str, Subroutine]:
     subroutines: dict[str, Subroutine] = {
         "getf": lambda _: 0,  # no process, no open files
+        # Of illumos' dev_t on 64-bit kernels: 32 bits each, the major number in the upper half.
         "getmajor": lambda device: device >> 32 & 0xFFFF_FFFF,
         "getminor": lambda device: device & 0xFFFF_FFFF,
         "lltostr": lambda value, base=10: text.lltostr(value, base)[:strings],

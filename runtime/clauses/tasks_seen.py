@@ -1,6 +1,6 @@
-"""Probes that fire -> the task that each CPU runs, from the first probe at which it was seen on.
+"""Probes that fire -> the task that each CPU runs, sampled at its probes.
 
-What is kept are changes: between two probes of a CPU the task may have changed and changed back, which nobody notices.
+Only changes are kept. A task that ran between two probes of a CPU, without one of its own, is not noticed.
 """
 
 from bisect import bisect_right
@@ -30,14 +30,14 @@ class TasksSeen:
     """The tasks of all CPUs."""
 
     def __init__(self, profile: GuestProfile, now: Callable[[], int]) -> None:
-        """`profile` tells the tasks, `now` the time in ns."""
+        """`profile` gives the tasks, `now` the time in ns."""
         self._integer, self._string, self._now = profile.integer, profile.string, now
         self._is_known = not profile.why_not("pid")
         self._cpus: dict[int, _Cpu] = {}
 
     def note(self, firing: Firing) -> None:
         """A probe fires."""
-        if firing.thread < 0 or not self._is_known:  # BEGIN and END are nobody's
+        if firing.thread < 0 or not self._is_known:  # BEGIN and END fire in no task
             return
         tid, name = self._integer(firing, "tid"), self._string(firing, "execname")
         if not tid and not name:  # no task runs yet

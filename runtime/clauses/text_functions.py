@@ -1,7 +1,8 @@
 """D's functions on strings: bytes without NUL in, bytes or numbers out; NULL is 0. `size` is the option strsize. As in
-the kernel, new strings with their NUL keep to it, except those of substr().
+the kernel, new strings with their NUL are truncated to it, except those of substr().
 
-Where Perl and POSIX leave edge cases open, they behave exactly as the kernel's DTrace does.
+The DTrace Guide defines them by Perl's and POSIX' functions. In corner cases that these leave open, or where the kernel
+deviates from them, the kernel's dtrace_dif_subr() is followed.
 """
 
 import re
@@ -119,7 +120,8 @@ def dirname(path: bytes) -> bytes:
 
 def cleanpath(path: bytes, size: int) -> bytes:
     """The path without "//", "/./" and "x/../". A trailing "/." stays, and a trailing "/.." leaves a trailing slash.
-    The result ends 5 bytes before the end of a string, since the kernel may write that much at once."""
+    The result ends 5 bytes before strsize: the kernel checks its space only once for the "/", two dots, one more
+    character and the NUL."""
     limit = max(size - 5, 0)
     head, *components = path.split(b"/")
     head = head[:limit]
@@ -142,16 +144,16 @@ def cleanpath(path: bytes, size: int) -> bytes:
 
 
 def _left_by_parent(head: bytes, kept: list[bytes]) -> bytes:
-    """What a trailing ".." leaves: the directory above with its slash. If there is no slash before it, a single
-    byte."""
+    """What a trailing ".." leaves: the directory above with its slash. Without a slash before it, the kernel's loop
+    stops at the first byte and keeps that."""
     return head + b"".join(kept[:-1]) + b"/" if kept else head[:1] or b"/"
 
 
-def _fitting(component: bytes, room: int) -> bytes:
+def _fitting(component: bytes, space: int) -> bytes:
     """What the kernel stores of "/component". It writes the slash, the dots and the character after them together, and
-    checks the room only then."""
+    checks its space only then."""
     together = 2 + (component[1:2] == b".") + (component[1:3] == b"..")
-    return component[: max(together, room)]
+    return component[: max(together, space)]
 
 
 def lltostr(value: int, base: int = 10) -> bytes:
@@ -209,7 +211,7 @@ def _any_of(characters: bytes) -> re.Pattern[bytes]:
 
 @dataclass(slots=True)
 class Tokens:
-    """What strtok() remembers between the clauses of one firing."""
+    """The state of strtok() between calls in one firing. The kernel keeps it per probe firing, not per thread."""
 
     rest: bytes = b""
 

@@ -1,6 +1,6 @@
-"""What happens, with its time -> counts by row, in columns of equal width.
+"""Events with their times -> counts by row, in columns of equal width.
 
-The width grows as time goes on: a run of any length has not more columns than a picture can show.
+The width doubles as time goes on, so that a run of any length has no more columns than a picture can show.
 """
 
 from collections import defaultdict
@@ -15,7 +15,7 @@ class TimeBins:
     """Counts by row and column. `width` is that of a column in ns, a power of two times a microsecond."""
 
     def __init__(self, start: int) -> None:
-        """`start` is the time (ns) at which the first column begins; what is earlier belongs to it."""
+        """`start` is the time (ns) at which the first column begins; earlier events are counted there."""
         self.start = start
         self.width = _FINEST
         self._rows: defaultdict[Hashable, defaultdict[int, int]] = defaultdict(lambda: defaultdict(int))
@@ -29,11 +29,11 @@ class TimeBins:
 
     @property
     def columns(self) -> int:
-        """How many columns there are up to the last that has something."""
+        """The number of columns up to the last one with an entry."""
         return 1 + max((max(row) for row in self._rows.values() if row), default=-1)
 
     def add(self, row: Hashable, time: int, count: int = 1) -> None:
-        """Something happened `count` times at a time (ns)."""
+        """Count `count` events at a time (ns)."""
         column = max(0, time - self.start) // self.width
         while column >= MOST:
             self._widen()
@@ -41,8 +41,8 @@ class TimeBins:
         self._rows[row][column] += count
 
     def spread(self, row: Hashable, since: int, until: int, count: int) -> None:
-        """Something happened `count` times between two times (ns), nobody knows when: evenly."""
-        self.add(row, max(since, until - 1), 0)  # from now on there is a column for it
+        """Count `count` events between two times (ns), distributed evenly."""
+        self.add(row, max(since, until - 1), 0)  # widens columns until the last of them exists
         first, last = (max(0, time - self.start) // self.width for time in (since, max(since, until - 1)))
         columns, before = last - first + 1, 0
         for number in range(1, columns + 1):

@@ -2,7 +2,8 @@
 
 Values are as `kinst.runtime.dlang.program` describes them; a struct or array is the address of a block in scratch
 memory. Clauses access the storage directly (a cell's attribute, a frame's list, a dictionary), so that a read takes a
-few nanoseconds. What they store has already been truncated to the variable's type.
+few nanoseconds. What they store is already wrapped to 64 bits; as in DTrace, the type of a scalar variable truncates
+nothing.
 """
 
 from collections.abc import Callable
@@ -39,7 +40,8 @@ def set_cell(cell: Cell, value: Stored) -> Stored:
 
 
 class Frames(dict[int, list[Stored]]):
-    """Clause-local variables: a list of values for each CPU, which is made when the CPU is first seen."""
+    """Clause-local variables: a list of values for each CPU, which is made when the CPU is first seen. As in the kernel
+    (dtvs_t of each CPU) they are neither reset between firings nor between clauses."""
 
     def __init__(self, scratch: Scratch) -> None:
         super().__init__()
@@ -62,8 +64,8 @@ class Frames(dict[int, list[Stored]]):
 
 
 class Pool:
-    """The bound on dynamic variables. As in the kernel, all chunks are as large as the largest variable needs, and a
-    size that is too large is reduced."""
+    """The limit of dynamic variables. As in the kernel, all chunks are as large as the largest variable needs: one
+    variable with a long key or a large struct leaves fewer chunks for all. A size that is too large is reduced."""
 
     def __init__(self, size: int) -> None:
         """`size` is the option dynvarsize in bytes."""
@@ -100,6 +102,8 @@ class Dynamic:
         cells, pool = self.cells, self._pool
 
         def store(value: Stored, key: Key, cpu: int) -> Stored:
+            # 0 and NULL free the element: programs rely on `self->ts = 0` to give its memory back. An empty string is a
+            # value.
             if value or value == b"":
                 if key in cells or pool.take(cpu):
                     cells[key] = value
@@ -117,7 +121,8 @@ class Dynamic:
                 self._pool.live -= 1
 
     def block(self, key: Key, cpu: int) -> Stored:
-        """The address of a struct's or array's bytes, which are made if there are none yet; 0 if there is no room."""
+        """The address of a struct's or array's bytes, which are allocated if there are none yet; 0 if there is no
+        space."""
         found = self.cells.get(key)
         if found is None:
             if not self._pool.take(cpu):
@@ -140,7 +145,7 @@ class Variables:
 
     @property
     def drops(self) -> dict[int, int]:
-        """CPU -> the number of stores that found no room. The consumer clears it."""
+        """CPU -> the number of stores for which there was no space, since the start of the run."""
         return self._pool.drops
 
     def cell(self, variable: Variable) -> Cell:

@@ -1,4 +1,5 @@
-"""What is typed of an option of kinst-run -> what may follow, where it is no file and no word of a fixed list."""
+"""The beginning of an option's value for kinst-run -> completions, for values that are neither files nor fixed
+words."""
 
 from collections.abc import Callable, Iterable
 from typing import Final
@@ -16,12 +17,12 @@ Completer = Callable[[click.Context, click.Parameter, str], Items]
 
 
 def complete_file(_ctx: click.Context, _param: click.Parameter, text: str) -> Items:
-    """Files, which the shell knows."""
+    """Files, which the shell completes."""
     return [CompletionItem(text, type="file")]
 
 
 def complete_d_option(_ctx: click.Context, _param: click.Parameter, text: str) -> Items:
-    """The options of D; those that take a value with the sign that is before it."""
+    """The options of D; those that take a value with an equals sign."""
     found = [name for name in Options.names() if name.startswith(text)]
     return [
         CompletionItem(name) if Options.is_switch(name) else CompletionItem(f"{name}=", type="open")
@@ -30,7 +31,7 @@ def complete_d_option(_ctx: click.Context, _param: click.Parameter, text: str) -
 
 
 def complete_machine(_ctx: click.Context, _param: click.Parameter, text: str) -> Items:
-    """The machines that there are."""
+    """The names of machines."""
     return _beginning(text, MACHINES)
 
 

@@ -1,4 +1,4 @@
-"""A text of the command line of kinst-run -> the file that it names, if it names one."""
+"""A value on the command line of kinst-run -> the file that it names, if it names one."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ from kinst.runtime.machine.disk import DiskMode
 
 
 def file_of_image(text: str) -> Path | None:
-    """The image that the first word is, if there is such a file; else it is an argument of the programs."""
+    """The image, if the first word names a file; otherwise it is an argument of the programs."""
     return Path(text) if _exists(Path(text)) else None
 
 
@@ -18,12 +18,12 @@ def _exists(path: Path) -> bool:
 
 
 def file_of_script(text: str) -> Path | None:
-    """That of -s; `-` is standard input."""
+    """The file of -s; `-` is standard input."""
     return None if text == "-" else Path(text)
 
 
 def file_of_disk(text: str) -> Path:
-    """That of --disk."""
+    """The file of --disk."""
     return disk_parts(text)[0]
 
 
@@ -36,19 +36,19 @@ def disk_parts(text: str) -> tuple[Path, DiskMode]:
 
 
 def file_of_module(text: str) -> Path | None:
-    """That of --module: NAME=FILE."""
+    """The file of --module: NAME=FILE."""
     _, _, file = text.partition("=")
     return Path(file) if file else None
 
 
 def file_at_address(text: str) -> Path | None:
-    """That of --load: FILE@ADDRESS, or an ELF file by itself."""
+    """The file of --load: FILE@ADDRESS, or an ELF file without an address."""
     name, at, _ = text.rpartition("@")
     return Path(name if at else text)
 
 
 def file_of_memory(text: str) -> Path | None:
-    """That of --read: FILE, or FILE@ADDRESS where there is no file of that name; gdb:HOST:PORT is none."""
+    """The file of --read: FILE, or FILE@ADDRESS where there is no file of that name; gdb:HOST:PORT is not a file."""
     if text.startswith("gdb:"):
         return None
     return Path(text) if _exists(Path(text)) else file_at_address(text)

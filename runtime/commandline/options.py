@@ -57,7 +57,7 @@ PROGRAMS: Final = {  # where a program comes from: metavar, what it does
     Origin.PROVIDER: ("PROV", "Enable all probes of a provider."),
     Origin.IDENTIFIER: ("ID", "Enable the probe with this identifier, as -l shows it."),
 }
-ABSENT: Final = {  # options of dtrace(1) that there cannot be here, and why
+ABSENT: Final = {  # options of dtrace(1) that are not supported, and why
     "-32": "all machines have 64 bits",
     "-a": "without anonymous tracing, BEGIN fires before the guest's first instruction",
     "-A": "without anonymous tracing, BEGIN fires before the guest's first instruction",
@@ -107,7 +107,7 @@ def _letter(letter: str, name: str, text: str, **settings: Any) -> Decorator:
 
 
 def _one_letter_each() -> Decorator:
-    """The options that need no code of their own."""
+    """The options that only set an option of D."""
     return together(
         *(
             _letter(
@@ -141,7 +141,7 @@ def _one_letter_each() -> Decorator:
 
 
 def _refuse(_ctx: click.Context, option: click.Parameter, is_given: bool) -> None:  # noqa: FBT001 - click calls it
-    """The callback of an option that is read whole only to say why it is not there."""
+    """The callback of an option that exists only to say why it is not supported."""
     if is_given:
         raise click.NoSuchOption(option.opts[0])
 
@@ -261,7 +261,7 @@ name_options: Final = together(
         metavar="NAME",
         default="auto",
         show_default=True,
-        help="Operating system whose tasks pid, execname and the like tell of: linux, none, or auto: what IMAGE is.",
+        help="Operating system of the tasks behind pid, execname and the like: linux, none, or auto: what IMAGE is.",
     ),
 )
 machine_options: Final = together(

@@ -40,7 +40,7 @@ def placed_elf(path: Path, address: int | None) -> FileAt:
 
 
 def _entry(entry: int, segments: list[Segment]) -> int:
-    """The physical address of where the file starts."""
+    """The physical address of the file's entry point."""
     for one in segments:
         if 0 <= entry - one.address < one.size:
             return entry - one.address + one.load_address

@@ -1,4 +1,4 @@
-"""What options of kinst-run say -> values: sizes, times, files, disks. Each error names its option."""
+"""Texts of kinst-run's options -> values: sizes, times, files, disks. Each error names its option."""
 
 import re
 from pathlib import Path
@@ -16,7 +16,7 @@ _NO_PLACE: Final = "--load {}: FILE@ADDRESS, for example u-boot.bin@0x80200000; 
 
 
 def placed(text: str) -> FileAt:
-    """A file and the address that it is put at, which an ELF file has itself. Raises UsageError."""
+    """A file and its load address, which an ELF file contains. Raises UsageError."""
     name, at, last = text.rpartition("@")
     found = re.fullmatch(r"0[xX][0-9a-fA-F]{1,16}|[0-9]{1,19}", last)
     if not at or found is None:
@@ -51,7 +51,7 @@ def typed(path: Path | None) -> tuple[bytes, ...]:
 
 
 def prompt(given: dict[str, Any]) -> Expression | None:
-    """What is awaited before each line of --input; None: that the guest waits."""
+    """The expression that is awaited before each line of --input; None: the lines are typed when the guest waits."""
     if given["prompt"] is None:
         return None
     if given["input"] is None:

@@ -17,7 +17,7 @@ _IN_HISTOGRAMS = frozenset(
 
 
 class AggregationText:
-    """Prints rows of aggregations, under the options as they were when it was made."""
+    """Renders rows of aggregations, with the options as they were when it was made."""
 
     def __init__(self, totals: Totals, values: ValueText, options: LiveOptions) -> None:
         """`values` formats keys."""
@@ -69,7 +69,8 @@ class AggregationText:
         return b"".join([key(value) for key, value in zip(keys, row.key, strict=True)])
 
     def _histogram(self, aggregation: Aggregation, rows: Sequence[Row]) -> Iterator[bytes]:
-        """agghist: a bar for each key, relative to the sum of all keys."""
+        """agghist: a bar for each key, relative to the sum of all keys. As in a distribution, bars are of the recorded
+        values, and only the numbers beside them are normalized."""
         if not rows:
             return
         plain = [Cell(aggregation, row.cells[0].content).number for row in rows]

@@ -1,6 +1,6 @@
-"""The guest's console and records that share a stream -> lines that are not torn.
+"""The guest's console and records that share a stream -> lines that are not interleaved.
 
-A console's line often begins long before it ends: a prompt, what is typed at it, dots of progress.
+A line of the console often begins long before it ends: a prompt, the input after it, dots of progress.
 """
 
 import shutil
@@ -15,13 +15,13 @@ _Write = Callable[[bytes], None]
 
 
 class WholeLines:
-    """For a file or a pipe: a line is written when it is complete, between the records of that time. A very long one is
-    written as it comes."""
+    """For a file or a pipe: a line is written when it is complete, and records before or after it. A very long one is
+    written in pieces."""
 
     def __init__(self, write: _Write) -> None:
         self._write = write
         self._begun = bytearray()
-        self._is_torn = False  # some of the line is written
+        self._is_torn = False  # whether a part of the line has been written
 
     def show(self, data: bytes) -> None:
         """The guest printed something."""
@@ -41,43 +41,44 @@ class WholeLines:
 
 
 def whole(text: bytearray) -> int:
-    """How many bytes of what a guest printed are to be shown now: those of whole lines, or all of a very long one."""
+    """How many bytes of what a guest printed to show now: whole lines, or all of a very long one."""
     end = text.rfind(b"\n") + 1
     return end if end or len(text) <= _LONGEST else len(text)
 
 
 class LiveLines:
-    """For a terminal: everything is written at once. The line that the guest has begun makes way for records, and comes
-    back below them."""
+    """For a terminal: everything is written at once. The line that the guest has begun is erased before records are
+    printed, and written again below them."""
 
     def __init__(self, write: _Write) -> None:
         self._write = write
         self._line = ConsoleLine()
-        self._is_away = False
+        self._is_hidden = False
 
     def show(self, data: bytes) -> None:
         """The guest printed something."""
-        self.come_back()
+        self.unhide()
         self._line.add(data)
         self._write(data)
 
-    def leave(self) -> None:
-        """Something else is about to be printed. A line that is wider than the terminal stays where it is."""
+    def hide(self) -> None:
+        """Something else is about to be printed. A line that is wider than the terminal cannot be erased by a carriage
+        return, and is ended instead."""
         columns = len(self._line.text.decode(errors="replace"))
-        if columns and not self._is_away:
-            self._is_away = True
+        if columns and not self._is_hidden:
+            self._is_hidden = True
             fits = columns < shutil.get_terminal_size().columns
             self._write(b"\r%*s\r" % (columns, b"") if fits else b"\n")
 
-    def come_back(self) -> None:
+    def unhide(self) -> None:
         """Nothing else will be printed for the moment."""
-        if self._is_away:
-            self._is_away = False
+        if self._is_hidden:
+            self._is_hidden = False
             self._write(self._line.text)
 
     def finish(self) -> None:
         """End the line that the guest has begun."""
-        if self._line.text and not self._is_away:
+        if self._line.text and not self._is_hidden:
             self._write(b"\n")
         self._line.clear()
-        self._is_away = False
+        self._is_hidden = False

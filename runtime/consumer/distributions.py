@@ -14,8 +14,8 @@ from kinst.runtime.dlang.program import AggregatingFunction, Aggregation
 _WIDTH: Final = 40
 _TITLE: Final = b"------------- Distribution -------------"
 _ZOOM: Final = 1 / 0.95  # aggzoom: the longest bar takes 95 % of the width
-_FULL_BLOCK: Final = 0x2588  # the seven characters after it are narrower and narrower
-_LOW_BLOCK: Final = 0x2581  # the seven characters after it are higher and higher
+_FULL_BLOCK: Final = 0x2588  # U+2588 FULL BLOCK; the seven characters after it are an eighth narrower each
+_LOW_BLOCK: Final = 0x2581  # U+2581 LOWER ONE EIGHTH BLOCK; the seven characters after it are an eighth higher each
 _ASCII_HEIGHTS: Final = b"__xxxxXX"
 _NEGATIVE_HEIGHTS: Final = b"vvvvVV"
 
@@ -39,7 +39,7 @@ def header(width: int = 0) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """What bars are relative to."""
+    """What the lengths of bars are relative to."""
 
     total: float
     has_positives: bool
@@ -60,6 +60,8 @@ class Scale:
         return left.rjust(_WIDTH // 2) + b"|" + right.ljust(_WIDTH // 2) + number
 
     def _depth(self, count: int, width: int) -> int:
+        # libdtrace computes (int)(count * width / total + 0.5) in long double. Without aggzoom the total is an integer,
+        # and integers round exactly; a Python float would be one column off for counts above 2**53.
         if not self.total:
             return 0
         if isinstance(self.total, int):
@@ -75,7 +77,7 @@ class Scale:
 
 
 def scale(counts: Sequence[int], style: Style) -> Scale:
-    """The scale for counts that are shown together."""
+    """The scale for counts that are shown together. With aggzoom bars are relative to the longest, else to the sum."""
     total: float = max(map(abs, counts), default=0) * _ZOOM if style.is_zoomed else sum(map(abs, counts))
     return Scale(total, any(count > 0 for count in counts), any(count < 0 for count in counts), style)
 
@@ -100,7 +102,7 @@ def bucket_count(aggregation: Aggregation) -> int:
             return len(log_linear(aggregation.parameters)) + 1
 
 
-_EMPTY: Final = {  # the buckets that are shown if all are empty
+_EMPTY: Final = {  # the buckets that are shown if all are empty, as after clear()
     AggregatingFunction.QUANTIZE: range(ZERO - 1, ZERO + 2),
     AggregatingFunction.LQUANTIZE: range(3),
     AggregatingFunction.LLQUANTIZE: range(2),
@@ -115,7 +117,7 @@ def _shown(aggregation: Aggregation, buckets: Mapping[int, int]) -> range:
 
 
 def label(aggregation: Aggregation, bucket: int) -> bytes:
-    """What a line calls its bucket."""
+    """The label of a bucket's line."""
     match aggregation.function:
         case AggregatingFunction.QUANTIZE:
             return b"%d" % quantize_value(bucket)
@@ -176,7 +178,7 @@ def packed(aggregation: Aggregation, buckets: Mapping[int, int], shown: range, s
 
 
 def _columns(value: int) -> int:
-    """How many columns libdtrace gives to a number."""
+    """How many columns libdtrace gives to a number: 10 and other powers of ten have one too few, as there."""
     columns, power = 1 + (value < 0), 10
     while abs(value) > power:
         columns, power = columns + 1, power * 10

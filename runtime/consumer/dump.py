@@ -1,4 +1,8 @@
-"""print(): a value's bytes and its C type -> text as libdtrace writes it, in the manner of mdb's ::print."""
+"""print(): a value's bytes and its C type -> text as libdtrace's dt_print.c writes it, in the style of mdb's ::print.
+
+Its oddities are kept, since scripts parse it: a struct has no newline after its last brace, characters above 0x7f are
+sign-extended octal numbers, and zero is "0" where other numbers have 0x.
+"""
 
 import math
 import struct
@@ -40,15 +44,15 @@ def dump(value: Value, kind: DType, symbols: Symbols, string_size: int) -> bytes
     plain = bare(kind)
     printer = _Printer(symbols)
     if isinstance(plain, Dynamic):
-        raise TypeError("print() of what has no type")
+        raise TypeError("print() of a value without a type")
     if isinstance(plain, String):
         assert isinstance(value, bytes)
         as_array: CType = Array(CHAR, string_size)
-        text = printer.value(as_array, value.ljust(string_size, b"\0"), _Place(0, 0))
+        text = printer.value(as_array, value.ljust(string_size, b"\0"), _Nesting(0, 0))
         return f"{describe(kind)} {text}\n".encode("utf-8", "surrogateescape")
     data = value if isinstance(value, bytes) else _bytes_of(value, size_of(plain) or 8)
     assert not isinstance(kind, String | Dynamic)
-    text = f"{_type_name(kind)} {printer.value(plain, data, _Place(0, 0))}"
+    text = f"{_type_name(kind)} {printer.value(plain, data, _Nesting(0, 0))}"
     ends_with_brace = isinstance(plain, Aggregate) and bool(plain.members)
     return (text if ends_with_brace else text + "\n").encode("utf-8", "surrogateescape")
 
@@ -67,8 +71,9 @@ def _type_name(kind: CType) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
-    """How deep a value is nested: in structs, and in arrays of structs."""
+class _Nesting:
+    """How deep a value is nested: in structs, and in arrays of structs. dt_print.c counts both and adds them for the
+    indentation, but the first alone decides how a char array looks."""
 
     depth: int
     nest: int
@@ -78,21 +83,21 @@ class _Place:
         return " " * _STEP * (self.depth + self.nest)
 
     @property
-    def inside(self) -> "_Place":
-        return _Place(self.depth + 1, self.nest)
+    def inside(self) -> "_Nesting":
+        return _Nesting(self.depth + 1, self.nest)
 
     @property
-    def element(self) -> "_Place":
-        return _Place(0, self.nest + self.depth + 1)
+    def element(self) -> "_Nesting":
+        return _Nesting(0, self.nest + self.depth + 1)
 
 
 @dataclass(slots=True)
 class _Printer:
     symbols: Symbols
-    left: int = PRINTED  # values that may follow: more also end in an ellipsis
+    left: int = PRINTED  # values that may still be printed: a larger struct ends in an ellipsis
 
-    def value(self, kind: CType, data: bytes, place: _Place) -> str:
-        """The value alone. Members of a struct have their own lines; there is no newline after the last brace."""
+    def value(self, kind: CType, data: bytes, place: _Nesting) -> str:
+        """The value without its type. Members of a struct have their own lines."""
         self.left -= 1
         match strip(kind):
             case Integer() as integer:
@@ -110,7 +115,7 @@ class _Printer:
             case _:
                 return _hex(data)
 
-    def _members(self, aggregate: Aggregate, data: bytes, place: _Place) -> str:
+    def _members(self, aggregate: Aggregate, data: bytes, place: _Nesting) -> str:
         if aggregate.members is None:
             return "<forward decl>"
         if place.depth + place.nest > _DEEPEST:
@@ -125,7 +130,7 @@ class _Printer:
             return "{"
         return "{\n" + "".join(lines) + place.indent + "}"
 
-    def _member(self, member: Member, data: bytes, place: _Place) -> str:
+    def _member(self, member: Member, data: bytes, place: _Nesting) -> str:
         name = _type_name(member.type)
         declared = name if not member.name or name[-1] in "* " else name + " "
         if member.name:
@@ -138,7 +143,7 @@ class _Printer:
             text = f"{unit >> member.bit_offset & (1 << member.bit_size) - 1:#x}".replace("0x0", "0", 1)
         return f"{place.indent}{declared} {text}\n"
 
-    def _array(self, array: Array, data: bytes, place: _Place) -> str:
+    def _array(self, array: Array, data: bytes, place: _Nesting) -> str:
         element = strip(array.element)
         size = size_of(element) or 0
         if _is_character(element):
@@ -183,6 +188,7 @@ def _integer(kind: Integer, data: bytes) -> str:
         return f"'{chr(byte)}'"
     if byte == 0:
         return r"'\0'"
+    # libdtrace passes a signed char to printf's %03o: it is promoted to int with its sign.
     return rf"'\{byte if byte < 0x80 else byte | 0xFFFFFF00:03o}'"
 
 

@@ -1,8 +1,9 @@
-"""-F: the prefix and the indentation of each firing's line, by CPU.
+"""-F: the prefix and the indentation of each record's line, by CPU, as libdtrace's dt_flowindent() computes them.
 
 Probes named entry and return, or ending in -entry and -return, open and close a level. A probe that several clauses
 enable does so once: an entry right after another clause's record of the same probe does not indent again, and a return
-right before one does not unindent yet.
+right before one does not unindent yet. So a line depends on the next record in the buffer of its CPU; libdtrace, too,
+does not look beyond the buffer that it consumes.
 """
 
 from collections import defaultdict

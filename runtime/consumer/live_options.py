@@ -1,4 +1,4 @@
-"""The options as consumers use them while a program runs. Contracts only."""
+"""The options as consumers use them while a program runs. Interface only."""
 
 from typing import Protocol
 
@@ -9,9 +9,10 @@ class LiveOptions(OptionValues, Protocol):
     """Options that can be read and set. `kinst.runtime.dlang.options.Options` implements it."""
 
     def is_set(self, name: str) -> bool:
-        """Whether it was set, to whatever value."""
+        """Whether the user or the program set it."""
         ...
 
     def set_while_running(self, name: str, value: str | None) -> None:
-        """setopt(name, value). Raises `kinst.runtime.dlang.options.OptionError` for what it may not change."""
+        """setopt(name, value). Raises `kinst.runtime.dlang.options.OptionError` for an option that it may not
+        change."""
         ...

@@ -1,7 +1,5 @@
-"""What dtrace says on stderr while it consumes: errors of clauses, and what was lost.
-
-The shapes of these lines: docs/facts/dlang.md, Errors and drops.
-"""
+"""What dtrace prints on stderr while it consumes: errors of clauses, and drops (docs/facts/dlang.md, Errors and
+drops)."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -28,7 +26,7 @@ class DropKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Drop:
-    """How many were lost since the last report. Principal and aggregation drops are reported by CPU."""
+    """A number of drops since the last report. Principal and aggregation drops are reported by CPU."""
 
     kind: DropKind
     count: int

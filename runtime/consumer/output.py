@@ -1,4 +1,8 @@
-"""Records, errors and the guest's console -> text as dtrace(1) prints it. Actions that wait for this are performed."""
+"""Records, errors and the guest's console -> text as dtrace(1) prints it. Actions of the consumer are performed.
+
+Actions such as clear(), printa() and setopt() are records to the kernel: libdtrace performs them when it consumes the
+record (dt_consume.c), so that they take effect in the order of the output, after the records before them.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, BinaryIO, Final, Protocol, TextIO
@@ -9,7 +13,7 @@ from kinst.runtime.consumer.aggregation_text import AggregationText
 from kinst.runtime.consumer.console_lines import LiveLines, WholeLines
 from kinst.runtime.consumer.live_options import LiveOptions
 from kinst.runtime.consumer.messages import Drop, action_failed_message, drop_message, error_message
-from kinst.runtime.consumer.records import ClauseSteps, Step, Surroundings
+from kinst.runtime.consumer.records import ClauseSteps, Step, StepContext
 from kinst.runtime.consumer.streams import OutputStream
 from kinst.runtime.consumer.totals import Totals
 from kinst.runtime.consumer.values import ValueText
@@ -22,11 +26,11 @@ Entry = Record | ErrorRecord | bytes
 
 
 class Session(Protocol):
-    """What is traced: what records name by number, and how it is shown."""
+    """What is traced: the things that records name by number, and the options."""
 
     @property
     def clauses(self) -> Sequence[Clause]:
-        """The clauses, in their order; one may be added until its first record comes."""
+        """The clauses, by number. It may grow: a clause is in it before its first record."""
         ...
 
     @property
@@ -80,7 +84,7 @@ class TextOutput:
         self._has_header = False
         self._rows: dict[int, bytes] = {}
         self._flow = flow.FlowIndent()
-        self._record: Record | None = None  # the one that is being consumed
+        self._record: Record | None = None  # the record that is being consumed
         self._taken: Sequence[Entry] = ()
         self._following: dict[int, Record] | None = None
         self._configure()
@@ -97,7 +101,7 @@ class TextOutput:
             is_raw=options.is_on("rawbytes"),
         )
         self._aggregations = AggregationText(self._totals, values, options)
-        here = Surroundings(
+        context = StepContext(
             stream=self._stream,
             totals=self._totals,
             symbols=self._symbols,
@@ -108,11 +112,12 @@ class TextOutput:
             changed=self._reconfigure,
             exited=self._exited,
         )
-        self._maker = ClauseSteps(here)
+        self._maker = ClauseSteps(context)
         self._steps: dict[int, list[Step]] = {}
 
     def _reconfigure(self) -> None:
-        """Apply setopt(). The rest of its own clause is affected as well: the steps being taken change in place."""
+        """Apply setopt(). It also affects the rest of its own clause: the list of steps that `_consume` is going
+        through is changed in place."""
         assert self._record is not None, "only a record changes options"
         clause = self._record[2]
         taken = self._steps[clause]
@@ -123,16 +128,16 @@ class TextOutput:
     # -- records ------------------------------------------------------------------------------------------------------
 
     def consume(self, taken: Sequence[Entry]) -> None:
-        """Print entries, and perform the actions in them, in this order."""
+        """Print entries, and perform the actions in them, in order."""
         self._taken, self._following = taken, None
         for place, entry in enumerate(taken):
             if isinstance(entry, tuple):
-                self._leave_line()
+                self._hide_line()
                 self._consume(entry, place)
             elif isinstance(entry, bytes):
                 self._console(entry)
             elif not self._options.is_on("noerror"):
-                self._say(error_message(entry, self._describe(entry.probe)))
+                self._print_error(error_message(entry, self._describe(entry.probe)))
 
     def _consume(self, record: Record, place: int) -> None:
         cpu, identifier, clause, _, values = record
@@ -154,12 +159,14 @@ class TextOutput:
             write(b"\n")
 
     def _next(self, place: int) -> Record | None:
-        """The next record of the same CPU."""
+        """The next record of the same CPU. The table is made only for -F."""
         if self._following is None:
             self._following = _following(self._taken)
         return self._following.get(place)
 
     def _write_header(self) -> None:
+        # dtrace(1) prints it with the first probe that fires (chew() in dtrace.c), so a run without records has none;
+        # and -q does not suppress that of -F.
         self._has_header = True
         if self._has_flow:
             self._stream.write(flow.HEADER)
@@ -179,7 +186,7 @@ class TextOutput:
         if self._record is not None:
             _, identifier, clause, _, _ = self._record
             epid = self._epid(clause, identifier)
-            self._say(action_failed_message(epid, identifier, self._describe(identifier), why))
+            self._print_error(action_failed_message(epid, identifier, self._describe(identifier), why))
 
     # -- the rest -----------------------------------------------------------------------------------------------------
 
@@ -190,33 +197,33 @@ class TextOutput:
             self._live_lines.show(data)
         elif self._clauses:
             self._whole_lines.show(data)
-        else:
+        else:  # no records can come between: the console is passed on byte by byte
             self._stream.write_shown(data)
 
-    def _leave_line(self) -> None:
-        """Something else than the console is about to be printed."""
+    def _hide_line(self) -> None:
+        """Something other than the console is about to be printed."""
         if self._stream.is_terminal:
-            self._live_lines.leave()
+            self._live_lines.hide()
 
-    def _say(self, line: str) -> None:
-        self._leave_line()
-        self._stream.flush()
+    def _print_error(self, line: str) -> None:
+        self._hide_line()
+        self._stream.flush()  # stdout and stderr may be the same terminal or file: keep the order
         self._errors.write(line + "\n")
 
     def drops(self, drops: Iterable[Drop]) -> None:
         """Print what was lost."""
         for drop in drops:
-            self._say(drop_message(drop, has_tag=self._options.is_on("droptags")))
+            self._print_error(drop_message(drop, has_tag=self._options.is_on("droptags")))
 
     def notices(self, notices: Iterable[str]) -> None:
         """Print what destructive actions did."""
         for notice in notices:
-            self._say(f"dtrace: {notice}")
+            self._print_error(f"dtrace: {notice}")
 
     def flush(self) -> None:
-        """Pass everything printed so far on to the readers."""
+        """Flush all three streams."""
         if self._stream.is_terminal:
-            self._live_lines.come_back()
+            self._live_lines.unhide()
         self._stream.flush()
         self._errors.flush()
         if self._console_output is not None:
@@ -224,11 +231,11 @@ class TextOutput:
 
     def finish(self, end: Mapping[str, Any] | None = None) -> None:
         """Print what comes at the end of a run: the console's last line, a blank line, and the aggregations that no
-        printa() printed. How the run ended is told elsewhere."""
+        printa() printed. dtrace does not print how the run ended."""
         self._live_lines.finish()
         self._whole_lines.finish()
         if self._clauses:
-            self._stream.write(b"\n")
+            self._stream.write(b"\n")  # with -q, too, as dtrace(1) does
         for aggregation in self._totals.unprinted():
             for line in self._aggregations.single(aggregation):
                 self._stream.write(line)
@@ -237,7 +244,7 @@ class TextOutput:
 
 
 def _following(taken: Sequence[Entry]) -> dict[int, Record]:
-    """place of a record -> the next record of its CPU."""
+    """Index of a record -> the next record of its CPU. An error ends the search, as its record does in libdtrace."""
     following: dict[int, Record] = {}
     next_of: dict[int, Record] = {}
     for place in range(len(taken) - 1, -1, -1):

@@ -1,7 +1,8 @@
-"""What printf and printa print: a parsed format and recorded values -> bytes.
+"""printf() and printa(): a parsed format and recorded values -> bytes.
 
-A format is made into a renderer once. Then a row costs one use of Python's `%` on a template, plus a call for each
-value that must be cut or looked up. libdtrace prints through C's printf; where Python differs, the text is made here.
+A format is compiled to a renderer once. Then a record costs one use of Python's `%` on a template, plus a call for each
+value that must be truncated or looked up. libdtrace passes each conversion to C's printf; where Python's `%` differs
+from C's, the text is made here.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,7 +18,7 @@ from kinst.runtime.dlang.types.types import INT64, DType
 Renderer = Callable[[Sequence[Value]], bytes]
 # An aggregation's value, normalized: its number, or a function that writes its distribution.
 AggregateValue = int | Callable[[], bytes]
-Shown = Callable[[bytes], bytes] | None  # makes a guest's text safe for a terminal; None: not needed
+Shown = Callable[[bytes], bytes] | None  # escapes a guest's text for a terminal; None: not needed
 PrintaRenderer = Callable[[Sequence[Value], Sequence[AggregateValue]], bytes]
 
 _DYNAMIC: Final = Mark.ANY_WIDTH | Mark.ANY_PRECISION
@@ -25,14 +26,13 @@ _WORD: Final = (1 << 64) - 1
 
 
 def render(template: Format, types: Sequence[DType], values: Sequence[Value], symbols: Symbols) -> bytes:
-    """What one printf prints. For a format that is used repeatedly, keep `renderer(...)`."""
+    """The output of one printf(). For a format that is used repeatedly, keep `renderer(...)`."""
     return renderer(template, types, symbols)(values)
 
 
 def renderer(template: Format, types: Sequence[DType], symbols: Symbols, shown: Shown = None) -> Renderer:
-    """A function from the values of a record to the output. `types` are those of all arguments after the format. They
-    have been checked, and so have the number and kinds of the values. Text of the format itself is the program's and is
-    printed as it is."""
+    """A function from the values of a record to the output. `types` are those of all arguments after the format. The
+    checker has compared them with the format. The literal text of the format is the program's, and never escaped."""
     if any(conversion.marks & _DYNAMIC for conversion in template.conversions):
         row = _Row(template, types, symbols, shown)
         return lambda values: row.render(values, ())
@@ -41,12 +41,12 @@ def renderer(template: Format, types: Sequence[DType], symbols: Symbols, shown: 
 
 def printa_renderer(template: Format, types: Sequence[DType], symbols: Symbols, shown: Shown = None) -> PrintaRenderer:
     """A function from the keys and aggregated values of a row to the output. Plain conversions take the keys (of
-    `types`) in order; those with `@` take the values, and the last value serves all further ones."""
+    `types`) in order; those with `@` take the aggregations in order, and further ones take the last again."""
     return _Row(template, types, symbols, shown).render
 
 
 def _static_renderer(template: Format, types: Sequence[DType], symbols: Symbols, shown: Shown) -> Renderer:
-    """The renderer for a format in which every width is known: one template for all rows."""
+    """The renderer for a format in which every width is known: one template for all records."""
     pieces: list[bytes] = []
     fields: list[_Field] = []
     remaining = iter(types)
@@ -63,6 +63,8 @@ def _static_renderer(template: Format, types: Sequence[DType], symbols: Symbols,
 
 
 def _joined(pieces: bytes, converters: list[Callable[[Value], object]], *, is_plain: bool) -> Renderer:
+    # One and two values are most formats of programs that print a line per hit: without a loop they take less than half
+    # the time.
     match converters:
         case []:
             text = pieces % ()
@@ -78,14 +80,13 @@ def _joined(pieces: bytes, converters: list[Callable[[Value], object]], *, is_pl
             return lambda values: pieces % tuple([c(value) for c, value in zip(converters, values, strict=False)])
 
 
-# -- printa's rows, and rows whose widths come with the values
-# -------------------------------------------------------------
+# -- printa(), and widths that are arguments (`*`) --------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """A conversion, and where its width, precision and value are among the arguments. With `@`, `value_at` counts
-    aggregated values. `field` is None if the width is not known in advance."""
+    """A conversion, and the indices of its width, precision and value among the arguments. With `@`, `value_at` is an
+    index of aggregated values. `field` is None if the width is an argument."""
 
     conversion: Conversion
     type: DType
@@ -129,7 +130,7 @@ class _Row:
 
     def render(self, arguments: Sequence[Value], aggregated: Sequence[AggregateValue]) -> bytes:
         """The output for one row."""
-        self._columns = 0  # of those whose width comes with the values
+        self._columns = 0  # of conversions whose width is an argument: a guest's number must not print gigabytes
         parts = [step if isinstance(step, bytes) else self._value(step, arguments, aggregated) for step in self._steps]
         return b"".join(parts) + self._suffix
 
@@ -148,8 +149,8 @@ class _Row:
 
 
 def _with_columns(step: _Step, arguments: Sequence[Value]) -> Conversion:
-    """The conversion with its width and precision taken from the arguments. A negative width means `-` and a width; a
-    negative precision means none."""
+    """The conversion with its width and precision taken from the arguments. As in C, a negative width means `-` and its
+    absolute value, and a negative precision means none."""
     conversion = step.conversion
     if step.width_at is not None:
         width = printf_values.signed(printf_values.number(arguments[step.width_at]), 32)
@@ -166,13 +167,13 @@ def _with_columns(step: _Step, arguments: Sequence[Value]) -> Conversion:
 
 @dataclass(frozen=True, slots=True)
 class _Field:
-    """A piece of a template, and a function that makes a value fit it (None: it fits as it is)."""
+    """A directive for Python, and a function that converts a value for it (None: it needs no conversion)."""
 
     piece: bytes
     convert: Callable[[Value], object] | None = None
 
     def spell(self, value: Value) -> bytes:
-        """The text of this piece alone."""
+        """The text of this directive alone."""
         return self.piece % (self.convert(value) if self.convert else value,)
 
 
@@ -181,8 +182,9 @@ def _as_it_is(value: Value) -> Value:
 
 
 def _field(conversion: Conversion, kind: DType, symbols: Symbols, shown: Shown) -> _Field:
-    if shown is None or conversion.kind.shows not in _OF_GUESTS:
+    if shown is None or conversion.kind.shows not in _GUEST_TEXT:
         return _plain_field(conversion, kind, symbols)
+    # The text is escaped before it is padded, since an escape is wider than the character.
     bare = _plain_field(replace(conversion, width=0, marks=Mark.NONE), kind, symbols)
     return _Field(_piece(replace(conversion, precision=0), "-", "s"), lambda value: shown(bare.spell(value)))
 
@@ -218,12 +220,12 @@ _TEXTS: Final[dict[Shows, Callable[[Value], bytes]]] = {
     Shows.DATE: printf_values.mail_date,
     Shows.PORT: printf_values.port,
 }
-_OF_GUESTS: Final = (Shows.TEXT, Shows.CHARACTER, Shows.WIDE_TEXT, Shows.WIDE_CHARACTER)  # these may contain any bytes
+_GUEST_TEXT: Final = (Shows.TEXT, Shows.CHARACTER, Shows.WIDE_TEXT, Shows.WIDE_CHARACTER)  # these may contain any bytes
 _MARKS: Final = {"#": Mark.ALTERNATE, "0": Mark.ZEROS, "-": Mark.LEFT, "+": Mark.PLUS, " ": Mark.SPACE}
 
 
 def _piece(conversion: Conversion, allowed: str, letter: str) -> bytes:
-    """The directive for Python, with the marks that apply to it."""
+    """The directive for Python, with the flags that apply to it."""
     marks = "".join(mark for mark in allowed if _MARKS[mark] in conversion.marks)
     width = str(conversion.width) if conversion.width else ""
     precision = f".{conversion.precision}" if conversion.precision else ""
@@ -231,9 +233,10 @@ def _piece(conversion: Conversion, allowed: str, letter: str) -> bytes:
 
 
 def _integer_field(conversion: Conversion, kind: DType) -> _Field:
-    """The field of an integer. libdtrace takes its size from the value, and %d's sign from the type. With a precision,
-    C ignores `0`."""
+    """The field of an integer. libdtrace takes the size from the recorded value, so that %d prints a long as %ld would,
+    and the sign of %d and %i from the type."""
     shows = conversion.kind.shows
+    # C ignores `0` beside a precision or `-`; Python would pad with zeros.
     zeros = "" if conversion.precision or Mark.LEFT in conversion.marks else "0"
     bits = printf_values.bits_of(kind)
     if shows is Shows.SIGNED or (shows is Shows.DECIMAL and is_signed(kind)):
@@ -248,7 +251,7 @@ def _integer_field(conversion: Conversion, kind: DType) -> _Field:
 
 def _cut_signed(bits: int, kind: DType) -> Callable[[Value], object] | None:
     if bits == 64 and is_signed(kind):
-        return None  # it always is in this range
+        return None  # the value is always in this range
     half, mask = 1 << bits - 1, (1 << bits) - 1
     return lambda value: (value + half & mask) - half  # type: ignore[operator]  # the checker saw that it is a number
 
@@ -261,7 +264,8 @@ def _cut_unsigned(bits: int, kind: DType) -> Callable[[Value], object] | None:
 
 
 def _alternate(conversion: Conversion, letter: str, value: int) -> bytes:
-    """A number with `#`: C puts 0x before a number other than 0, and makes octal numbers begin with 0."""
+    """A number with `#`: C puts 0x before a number other than 0, and makes octal numbers begin with 0, where Python
+    writes 0x0 and 0o17."""
     digits = f"{value:{letter}}".rjust(conversion.precision, "0")
     if letter == "o" and not digits.startswith("0"):
         digits = "0" + digits

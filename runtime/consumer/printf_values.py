@@ -1,4 +1,4 @@
-"""One value in the form that a printf conversion needs: numbers cut to their type's width, text, times, names,
+"""A recorded value -> what a printf conversion prints of it: numbers of their type's size, text, times, names,
 floats."""
 
 import functools
@@ -29,7 +29,7 @@ def bits_of(kind: DType) -> int:
 
 
 def number(value: object) -> int:
-    """The number in a value. For a float it is its bits, for a symbol its address; 0 for anything else."""
+    """A value as a number: the bits of a float, the address of a symbol; 0 for anything else."""
     match value:
         case int():
             return value
@@ -136,7 +136,8 @@ def floating(value: Value, kind: DType) -> float:
 
 
 def _long_double(data: bytes) -> float:
-    """A long double: x87's 80 bits (a compiler clears the padding) or IEEE's 128."""
+    """A long double: x87's 80 bits, or IEEE's 128 on arm64 and riscv64. They are told apart by the upper 48 bits, which
+    are x87's padding and zero."""
     word = int.from_bytes(data[:16], "little")
     if not word >> 80:
         sign_and_exponent, mantissa, fraction_bits = word >> 64, word & (1 << 64) - 1, 63

@@ -1,6 +1,6 @@
-"""The actions of a clause -> one step for each value that they record, which prints the value or acts on it.
+"""The actions of a clause -> one step for each value that they record, which prints the value or performs the action.
 
-Steps are made once per clause, since a program may leave a million records.
+Steps are made once per clause, since a program may record millions of times.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,8 +25,8 @@ Step = Callable[[Recorded], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
-    """What steps print to and act on. It stays the same until an option changes."""
+class StepContext:
+    """What steps print to and act on. A new one is made when an option changes."""
 
     stream: OutputStream
     totals: Totals
@@ -42,10 +42,10 @@ class Surroundings:
 class ClauseSteps:
     """Makes the steps of a clause."""
 
-    def __init__(self, surroundings: Surroundings) -> None:
-        self._here = surroundings
-        self._is_quiet = surroundings.options.is_on("quiet")
-        self._write = surroundings.stream.write
+    def __init__(self, context: StepContext) -> None:
+        self._context = context
+        self._is_quiet = context.options.is_on("quiet")
+        self._write = context.stream.write
 
     def steps(self, clause: program.Clause) -> list[Step]:
         """The steps of a clause: one for each recorded value."""
@@ -58,13 +58,13 @@ class ClauseSteps:
             case program.Printa():
                 return self._printa(action)
             case program.Exit():
-                return lambda value: self._here.exited(_number(value))
+                return lambda value: self._context.exited(_number(value))
             case program.ChangeAggregation():
-                return lambda value: change(self._here.totals, action, value)
+                return lambda value: change(self._context.totals, action, value)
             case program.SetOption():
                 return lambda values: self._set_option(*option_of(values))
             case program.Truncate():
-                return lambda _value: self._here.stream.truncate()
+                return lambda _value: self._context.stream.truncate()
             case _:
                 return self._writing(self._plain(action))
 
@@ -74,16 +74,16 @@ class ClauseSteps:
 
     def _plain(self, action: program.Shown) -> Callable[[Recorded], bytes]:
         """A function that renders the value of an action."""
-        here = self._here
+        context = self._context
         match action:
             case program.Trace(value=value):
-                traced = here.values.traced(value.type, is_quiet=self._is_quiet)
+                traced = context.values.traced(value.type, is_quiet=self._is_quiet)
                 return lambda recorded: traced(_single(recorded))
             case program.StackTrace() | program.SymbolTrace():
-                return lambda recorded: here.values.dynamic(_single(recorded))
+                return lambda recorded: context.values.dynamic(_single(recorded))
             case program.Print(type=kind):
-                size = here.options.number("strsize")
-                return lambda recorded: dump(_single(recorded), kind, here.symbols, size)
+                size = context.options.number("strsize")
+                return lambda recorded: dump(_single(recorded), kind, context.symbols, size)
             case program.TraceMemory() | program.PrintMemory():
                 return lambda recorded: hex_dump(recorded) if isinstance(recorded, bytes) else b""
             case _:
@@ -93,35 +93,35 @@ class ClauseSteps:
 
     def _formatted(self, action: program.Printf) -> Step:
         types = [argument.type for argument in action.arguments]
-        shown = self._here.stream.shown if action.kind == "printf" else None
-        render = printf.renderer(formats.parse(action.format), types, self._here.symbols, shown)
+        shown = self._context.stream.shown if action.kind == "printf" else None
+        render = printf.renderer(formats.parse(action.format), types, self._context.symbols, shown)
         if action.kind == "printf":
-            write = self._here.stream.write_shown
+            write = self._context.stream.write_shown
             return lambda values: write(render(several(values)))
         if action.kind == "system":
-            return lambda values: self._here.stream.run(_as_c(render(several(values))))
+            return lambda values: self._context.stream.run(_as_c(render(several(values))))
         if not action.format:
-            return lambda _values: self._here.stream.restore()
+            return lambda _values: self._context.stream.restore()
         return lambda values: self._reopen(_as_c(render(several(values))))
 
     def _reopen(self, path: bytes) -> None:
         try:
-            self._here.stream.reopen(path)
+            self._context.stream.reopen(path)
         except OSError as error:
-            self._here.failed(f'couldn\'t freopen() "{path.decode(errors="replace")}": {error.strerror}')
+            self._context.failed(f'couldn\'t freopen() "{path.decode(errors="replace")}": {error.strerror}')
         else:
-            self._here.changed()  # output is written differently to a terminal and to a file
+            self._context.changed()  # for a terminal the guest's text is escaped, for a file it is not
 
     def _printa(self, action: program.Printa) -> Step:
         if action.format is None:
             return lambda _value: self._printa_plain(action.aggregations)
         types: tuple[DType, ...] = action.aggregations[0].keys
-        stream = self._here.stream
-        render = printf.printa_renderer(formats.parse(action.format), types, self._here.symbols, stream.shown)
+        stream = self._context.stream
+        render = printf.printa_renderer(formats.parse(action.format), types, self._context.symbols, stream.shown)
         return lambda _value: self._printa_formatted(render, action.aggregations)
 
     def _printa_plain(self, aggregations: Sequence[program.Aggregation]) -> None:
-        text = self._here.aggregations
+        text = self._context.aggregations
         lines = text.single(aggregations[0]) if len(aggregations) == 1 else text.joined(aggregations)
         self._write(b"\n")
         for line in lines:
@@ -129,35 +129,35 @@ class ClauseSteps:
         self._mark(aggregations)
 
     def _printa_formatted(self, render: printf.PrintaRenderer, aggregations: Sequence[program.Aggregation]) -> None:
-        totals = self._here.totals
-        alone = len(aggregations) == 1
-        for row in totals.each_row(aggregations[0]) if alone else totals.joined(aggregations):
-            self._here.stream.write_shown(render(row.key, [self._cell(cell) for cell in row.cells]))
+        totals = self._context.totals
+        is_single = len(aggregations) == 1
+        for row in totals.each_row(aggregations[0]) if is_single else totals.joined(aggregations):
+            self._context.stream.write_shown(render(row.key, [self._cell(cell) for cell in row.cells]))
         self._mark(aggregations)
 
     def _cell(self, cell: Cell) -> printf.AggregateValue:
         if is_distribution(cell.aggregation):
-            return lambda: self._here.aggregations.picture(cell)
+            return lambda: self._context.aggregations.picture(cell)
         return cell.number
 
     def _mark(self, aggregations: Sequence[program.Aggregation]) -> None:
-        """Note that these were printed: they are not printed again at the end."""
-        self._here.totals.mark_printed(aggregations)
+        """Mark aggregations as printed: they are not printed again at the end."""
+        self._context.totals.mark_printed(aggregations)
 
-    # -- acting now ---------------------------------------------------------------------------------------------------
+    # -- setopt() -----------------------------------------------------------------------------------------------------
 
     def _set_option(self, name: str, value: str | None) -> None:
         try:
-            self._here.options.set_while_running(name, value)
+            self._context.options.set_while_running(name, value)
         except OptionError as error:
             given = "1" if value is None else value
-            self._here.failed(f'couldn\'t set option "{name}" to "{given}": {error.why}')
+            self._context.failed(f'couldn\'t set option "{name}" to "{given}": {error.why}')
         else:
-            self._here.changed()
+            self._context.changed()
 
 
 def option_of(values: Recorded) -> tuple[str, str | None]:
-    """What setopt() recorded: the option's name, and its value or None."""
+    """The name and the value (or None) that setopt() recorded."""
     name, *value = [_bytes(text).decode(errors="backslashreplace") for text in several(values)]
     return name, value[0] if value else None
 
@@ -176,8 +176,8 @@ def change(totals: Totals, action: program.ChangeAggregation, value: Recorded) -
 
 
 def _argument(action: program.ChangeAggregation, value: Recorded, *, is_signed: bool) -> int:
-    """The argument of trunc or normalize. libdtrace reads it with its type's size, but with a sign of its own
-    choice."""
+    """The argument of trunc or normalize. libdtrace reads it with its type's size, but always as signed for trunc and
+    as unsigned for normalize."""
     kind = LONG if action.argument is None else bare(action.argument.type)
     size = 8 if isinstance(kind, String | Dynamic) else size_of(kind) or 8
     number = _number(value) & (1 << 8 * size) - 1
@@ -199,7 +199,7 @@ def several(values: Recorded) -> tuple[Value, ...]:
 
 def _bytes(value: Value) -> bytes:
     if not isinstance(value, bytes):
-        raise TypeError(f"no text: {value!r}")
+        raise TypeError(f"not text: {value!r}")
     return value
 
 
@@ -210,5 +210,5 @@ def _number(value: Recorded) -> int:
 
 
 def _as_c(text: bytes) -> bytes:
-    """The text as the system sees it: it ends at a NUL."""
+    """The text as a C string, which ends at a NUL."""
     return text.partition(b"\0")[0]

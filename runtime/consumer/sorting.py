@@ -1,7 +1,8 @@
 """The order in which dtrace prints the rows of an aggregation: by value, then by keys, unless options change it.
 
-Everything here makes values that Python compares as libdtrace does. Numbers of a key are unsigned and have their type's
-size; texts are bytes; a stack is the bytes of its addresses, little-endian.
+The functions here make sort keys that Python compares as libdtrace's dt_aggregate.c compares records. Numbers of a key
+are unsigned and have their type's size, whatever their sign, so that -1 comes after 1; text is bytes; a stack is the
+bytes of its addresses, little-endian.
 """
 
 from collections.abc import Callable
@@ -27,13 +28,14 @@ def divide(value: int, by: int) -> int:
 
 
 def average(moments: Moments, normal: int = 1) -> int:
-    """sum / normal / count, each rounded toward zero; 0 without values."""
+    """sum / normal / count, each rounded toward zero in this order; 0 without values."""
     return divide(divide(signed(moments[1]), normal), moments[0]) if moments[0] else 0
 
 
 def deviation(moments: Moments, normal: int = 1) -> int:
     """The standard deviation, in integers, of the values divided by `normal`: the square root of the average of the
     squares minus the square of the average."""
+    # dt_stddev() computes in 128 bits and does not check for a negative difference, which rounding can leave: it wraps.
     if not moments[0]:
         return 0
     squares = (moments[2] & _128_BITS) // normal // normal // moments[0]
@@ -41,7 +43,7 @@ def deviation(moments: Moments, normal: int = 1) -> int:
 
 
 def value_order(aggregation: Aggregation) -> Callable[[Content], Any]:
-    """A function from a row's value to what it is sorted by."""
+    """A function from a row's value to its sort key."""
     match aggregation.function:
         case AggregatingFunction.AVG:
             return lambda content: average(content)  # type: ignore[arg-type]  # content is of the function's kind
@@ -54,7 +56,7 @@ def value_order(aggregation: Aggregation) -> Callable[[Content], Any]:
 
 
 def _distribution_order(aggregation: Aggregation) -> Callable[[Content], object]:
-    """Sorts distributions by the sum of bucket times count, then by the count of zeros."""
+    """The sort key of distributions: the sum of bucket times count, then the count of zeros."""
     value_of = bucket_value(aggregation)
 
     def order(content: Content) -> object:
@@ -69,7 +71,7 @@ def _zeros(content: Distribution, value_of: Callable[[int], int]) -> int:
 
 
 def bucket_value(aggregation: Aggregation) -> Callable[[int], int]:
-    """A function from a bucket to the value that libdtrace compares by: its smallest one; the open ends are one further
+    """A function from a bucket to its value in that sum: its smallest value; a bucket without a bound lies one further
     out."""
     match aggregation.function:
         case AggregatingFunction.QUANTIZE:
@@ -86,8 +88,8 @@ def bucket_value(aggregation: Aggregation) -> Callable[[int], int]:
 
 
 def key_order(types: tuple[DType, ...], first: int) -> Callable[[Key], Any]:
-    """A function from a row's keys to what they are sorted by. `first` (aggsortkeypos) is the key that counts most;
-    those after it follow, then those before it. A key that does not exist means the first."""
+    """A function from a row's keys to its sort key. `first` (aggsortkeypos) is the index of the primary key; those
+    after it follow, then those before it. An index out of range means 0."""
     first = first if 0 <= first < len(types) else 0
     orders = [_order_of(kind) for kind in types]
     places = [*range(first, len(types)), *range(first)]

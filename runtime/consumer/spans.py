@@ -13,12 +13,12 @@ class SpanStack:
         return len(self._open)
 
     def enter(self, function: Hashable) -> None:
-        """A function begins."""
+        """A function is entered."""
         self._open.append(function)
 
     def leave(self, function: Hashable) -> int:
-        """A function returns. Gives the number of spans that end now: those within it whose return was not seen, and
-        its own, the last; 0 if its entry was not seen."""
+        """A function returns. Returns the number of spans that end now: those inside it whose return was not traced,
+        and last its own; 0 if its entry was not traced."""
         for count, entered in enumerate(reversed(self._open), 1):
             if entered == function:
                 del self._open[-count:]

@@ -1,10 +1,10 @@
-"""Where output goes: a stream, or another file after freopen(); and what the commands of system() print between.
+"""Where output goes: a stream, or another file after freopen(), together with what the commands of system() print.
 
-A file or a pipe gets every byte as it is. A terminal obeys control characters, and the guest chooses what its strings
-contain, so for a terminal they are escaped. `write_shown` writes without escapes: the guest's console, and text in
-which only the program chose the control characters.
+A file or a pipe gets every byte as it is. A terminal obeys control characters, and the guest decides what its strings
+contain, so for a terminal they are escaped. `write_shown` does not escape: it is for the guest's console, and for text
+in which all control characters come from the D program.
 
-Bytes are gathered and written together, and always before anything else happens to the stream.
+Bytes are collected and written together, and always before anything else happens to the stream.
 """
 
 import io
@@ -14,7 +14,7 @@ from typing import BinaryIO, Final
 
 from kinst.targets.visible import visible_bytes
 
-_PENDING: Final = 1 << 14  # pieces kept before they are written
+_PENDING: Final = 1 << 14  # pieces that are collected before they are written
 
 
 class OutputStream:
@@ -57,19 +57,19 @@ class OutputStream:
             self._pieces.clear()
 
     def flush(self) -> None:
-        """Pass everything written so far on to the reader."""
+        """Flush what was written so far."""
         self._write_out()
         (self._file or self._output).flush()
 
     def reopen(self, path: bytes) -> None:
-        """freopen(path): what follows is appended to this file. Raises OSError."""
+        """freopen(path): further output is appended to this file. Raises OSError."""
         opened = Path(path.decode("utf-8", "surrogateescape")).open("ab")  # noqa: SIM115  # closed by restore
         self.restore()
         self._file = opened
         self._is_file_terminal = opened.isatty()
 
     def restore(self) -> None:
-        """freopen(""): go back to where output went at first."""
+        """freopen(""): go back to the original output."""
         self.flush()
         if self._file is not None:
             self._file.close()
@@ -84,7 +84,7 @@ class OutputStream:
             file.truncate(0)
 
     def run(self, command: bytes) -> None:
-        """system(command): what a shell command prints goes where dtrace's standard output went at first."""
+        """system(command): what a shell command prints goes to the original output, even after freopen()."""
         import subprocess  # most programs run no command
 
         self.flush()

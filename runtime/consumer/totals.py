@@ -1,6 +1,7 @@
 """Snapshots of all CPUs -> one value per key of each aggregation: what clear, trunc, normalize and printa act on.
 
-dtrace keeps this in the tool, not in the kernel: actions on aggregations take effect when their record is consumed.
+libdtrace keeps this hash in the tool, and not in the kernel (dt_aggregate.c): clear(), trunc() and normalize() act on
+it when their record is consumed, on what snapshots have added until then.
 """
 
 from collections import Counter
@@ -45,13 +46,13 @@ class Cell:
             case _, int(number):
                 return divide(number, self.normal)
             case _:
-                raise TypeError(f"{self.aggregation.name} is no number")
+                raise TypeError(f"{self.aggregation.name} is not a number")
 
     @property
     def buckets(self) -> dict[int, int]:
-        """bucket -> count, not normalized. Raises TypeError if it is no distribution."""
+        """bucket -> count, not normalized. Raises TypeError if it is not a distribution."""
         if not isinstance(self.content, dict):
-            raise TypeError(f"{self.aggregation.name} is no distribution")
+            raise TypeError(f"{self.aggregation.name} is not a distribution")
         return self.content
 
 
@@ -75,10 +76,11 @@ class _Total:
 
 
 class Totals:
-    """What all CPUs have aggregated so far. `drops` counts, by CPU, values whose new key found no room."""
+    """What all CPUs have aggregated so far. `drops` counts, by CPU, values with a new key for which there was no
+    space."""
 
     def __init__(self, options: OptionValues) -> None:
-        """`options`: aggsortkey and the like, which are read when rows are."""
+        """`options`: aggsortkey and the like, which are read whenever rows are sorted."""
         self._options = options
         self._totals: dict[int, _Total] = {}
         self._printed: set[int] = set()
@@ -87,14 +89,13 @@ class Totals:
         self.drops: Counter[int] = Counter()
 
     def on_printed(self, call: Callable[[Sequence[Aggregation]], None]) -> None:
-        """Call this with the aggregations that are printed, each time."""
+        """Call `call` with the aggregations, each time that some are printed."""
         self._on_printed.append(call)
 
     # -- snapshots ----------------------------------------------------------------------------------------------------
 
     def absorb(self, taken: Iterable[Contents]) -> None:
-        """Add what CPUs have aggregated since the last time. The tables in `taken` belong to this object from now
-        on."""
+        """Add what CPUs have aggregated since the last snapshot. This takes ownership of the tables in `taken`."""
         for contents in taken:
             total = self._totals.setdefault(contents.aggregation.number, _Total(contents.aggregation))
             table, merge = total.table, _MERGES[contents.aggregation.function]
@@ -121,14 +122,14 @@ class Totals:
     # -- actions ------------------------------------------------------------------------------------------------------
 
     def clear(self, aggregation: Aggregation) -> None:
-        """clear(@): keys stay and their values become 0, also for min and max."""
+        """clear(@): keys stay and their values become 0. A min() of positive values is 0 from then on, as in dtrace."""
         table = self._total(aggregation).table
         for key in table:
             table[key] = _zero(aggregation)
 
     def trunc(self, aggregation: Aggregation, count: int | None) -> None:
-        """trunc(@, count): the `count` largest values stay, or the smallest if it is negative; with None nothing
-        stays."""
+        """trunc(@, count): keep the `count` largest values, or the smallest if it is negative; None keeps nothing. The
+        keys that are removed come back when they are aggregated again."""
         total = self._total(aggregation)
         by_value, by_key = value_order(aggregation), key_order(aggregation.keys, 0)
         keys = sorted(
@@ -142,7 +143,7 @@ class Totals:
         total.normals = {key: normal for key, normal in total.normals.items() if key in kept}
 
     def normalize(self, aggregation: Aggregation, normal: int) -> None:
-        """normalize(@, normal): applies to the keys that exist now. 0 leaves them as they were recorded."""
+        """normalize(@, normal): applies to the keys that exist now, not to those that come later. 0 denormalizes."""
         total = self._total(aggregation)
         total.normals = dict.fromkeys(total.table, normal & (1 << 64) - 1) if normal not in (0, 1) else {}
 
@@ -156,15 +157,15 @@ class Totals:
     # -- rows ---------------------------------------------------------------------------------------------------------
 
     def rows(self, aggregation: Aggregation) -> list[Row]:
-        """The rows of all keys, in the order that the options ask for."""
+        """The rows of all keys, in the order that the options set."""
         return list(self.each_row(aggregation))
 
     def each_row(self, aggregation: Aggregation) -> Iterator[Row]:
-        """The same, one after another: there may be a million."""
+        """As `rows`, one after another: there may be a million."""
         total = self._total(aggregation)
         keys, is_reverse = list(total.table), self._options.is_on("aggsortrev")
-        # Sorting keeps the order of equal rows, so the order that counts most comes last. Two sorts by plain values
-        # take a third of the time and memory of one sort by pairs.
+        # Sorting is stable, so the primary order is sorted last. Two sorts by plain values take a third of the time and
+        # memory of one sort by pairs.
         keys.sort(key=key_order(aggregation.keys, self._options.number("aggsortkeypos")), reverse=is_reverse)
         if not self._options.is_on("aggsortkey"):
             by_value, table = value_order(aggregation), total.table
@@ -172,7 +173,7 @@ class Totals:
         return (Row(key, (total.cell(key),)) for key in keys)
 
     def unsorted_rows(self, aggregation: Aggregation) -> Iterator[Row]:
-        """The rows of all keys, in the order in which they came."""
+        """The rows of all keys, in the order in which they were first aggregated."""
         total = self._total(aggregation)
         return (Row(key, (total.cell(key),)) for key in total.table)
 
@@ -192,7 +193,7 @@ class Totals:
         return rows
 
     def mark_printed(self, aggregations: Sequence[Aggregation]) -> None:
-        """Note that printa() printed these: if there was a row, they are not printed at the end."""
+        """printa() printed these: if any of them had a row, they are not printed at the end."""
         if any(self._total(aggregation).table for aggregation in aggregations):
             self._printed.update(aggregation.number for aggregation in aggregations)
         for call in self._on_printed:
@@ -232,7 +233,7 @@ def _zero(aggregation: Aggregation) -> Content:
 
 
 def _wrapped(content: Content) -> Content:
-    """Content with its sums cut to the 64 bits that are printed."""
+    """Content with its sums wrapped to the 64 bits that the kernel has for them. Squares of stddev have 128 there."""
     match content:
         case int():
             return signed(content)

@@ -1,7 +1,7 @@
 """Recorded values -> text where there is no format: trace(), keys of aggregations, stacks, symbols, hex dumps.
 
-1 and 2 bytes are shown as unsigned integers, 4 and 8 as signed ones, whatever the type's sign. The widths:
-docs/facts/dlang.md, Values without a format.
+libdtrace sees only the size of a record here, not its type: 1 and 2 bytes are printed as unsigned integers, 4 and 8 as
+signed ones. The widths: docs/facts/dlang.md, Values without a format.
 """
 
 from collections.abc import Callable
@@ -21,7 +21,7 @@ _WIDTHS: Final = {1: 3, 2: 5, 4: 8, 8: 16}
 _HEX_HEADER: Final = b"\n" + b" " * 11 + b"".join(b"  %c" % digit for digit in b"0123456789abcdef")
 _HEX_TITLE: Final = _HEX_HEADER + b"  0123456789abcdef\n"
 _PRINTABLE: Final = bytes(byte if 0x20 <= byte <= 0x7E else ord(".") for byte in range(256))
-# What libdtrace considers text: printable characters, white space, backspace, bell.
+# The characters that libdtrace's dt_print_bytes() prints as text: printable ones, white space, backspace, bell.
 _TEXT: Final = bytes(range(0x20, 0x7F)) + b"\a\b\t\n\v\f\r"
 
 
@@ -36,7 +36,7 @@ def _size(kind: DType) -> int:
 
 
 class ValueText:
-    """Renders values without a format, under the options as they were when it was made."""
+    """Renders values without a format, with the options as they were when it was made."""
 
     def __init__(self, symbols: Symbols, *, stack_indent: int, string_size: int, is_raw: bool) -> None:
         """`is_raw` is the option rawbytes, `string_size` strsize, `stack_indent` stackindent (columns)."""
@@ -86,14 +86,14 @@ class ValueText:
         return b"\n" + b"".join([b"%b%b\n" % (self._indent, name.encode()) for name in names])
 
     def _string(self, value: Value, text: bytes) -> bytes:
-        """A string. If not all of it is text, libdtrace shows the bytes of the whole buffer."""
+        """A string. If any character of it is not text, libdtrace dumps its whole buffer of strsize bytes."""
         assert isinstance(value, bytes)
         if self._is_raw or value.translate(None, _TEXT):
             return hex_dump(value.ljust(self._string_size, b"\0"))
         return text % value
 
     def _bytes(self, value: Value, text: bytes) -> bytes:
-        """An array or struct: text if it looks like text, with or without NULs after it, else a hex dump."""
+        """An array or struct: as text if all bytes are, except for NULs at the end; else a hex dump."""
         assert isinstance(value, bytes)
         end = len(value.rstrip(b"\0"))
         if not value:

@@ -22,8 +22,8 @@ _UID: Final = Typedef("uid_t", UINT)
 _GID: Final = Typedef("gid_t", UINT)
 _UINT_T: Final = Typedef("uint_t", UINT)
 
-# docs/facts/dlang.md, Variables. A bare machine has no processes: the guest's profile says what values it gives. The
-# type that `curthread` points to is known only from the guest's debug information: THREADS.
+# docs/facts/dlang.md, Variables. The values of those about processes and threads come from the guest's profile: a bare
+# machine has none. The type that `curthread` points to is known only from the guest's debug information (THREADS).
 VARIABLES: Final[dict[str, DType]] = {
     **{f"arg{number}": INT64 for number in range(10)},
     "caller": UINTPTR,
@@ -81,14 +81,14 @@ _ENDS: Final = ("EXITED", "KILLED", "DUMPED", "TRAPPED", "STOPPED", "CONTINUED")
 
 
 def constants_of(errors: Sequence[str], signals: Sequence[str]) -> dict[str, int]:
-    """NULL, SIGINT and the like, where an operating system has these errors and signals: their names without E and SIG,
-    the one with number 1 first, and an empty one for a number that is not used."""
+    """NULL, SIGINT and the like for an operating system with these errors and signals: their names without E and SIG,
+    in order of their numbers from 1, with an empty name for a number that is not used."""
     kinds = (("E", 1, errors), ("SIG", 1, signals), ("CLD_", 1, _ENDS), ("DTRACEFLT_", 0, _FAULTS))
     numbers = {f"{kind}{name}": at for kind, first, names in kinds for at, name in enumerate(names, first) if name}
     return {"NULL": 0, "DTRACEFLT_LIBRARY": 1000, **numbers}
 
 
-# Without an image, and where its system is not known.
+# For programs without an image, and for an image whose operating system is not known.
 FREEBSD: Final = constants_of(_ERRORS, _SIGNALS)
 
 FUNCTIONS: Final = AGGREGATING | ACTIONS | SUBROUTINES

@@ -1,4 +1,4 @@
-"""What the front end needs from the session while it reads a program. Contracts only."""
+"""What the front end needs from the session while it compiles a program. Interfaces only."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ def _not_translated(_number: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class MatchedProbes:
-    """The probes that a description stands for, as far as the checker needs to know them."""
+    """The probes that a description matches, as far as the checker needs to know them."""
 
     description: str  # four fields with colons, as messages show it
     count: int  # 0 only under -Z
@@ -26,7 +26,7 @@ class MatchedProbes:
 
 
 class ProbeLookup(Protocol):
-    """Probes by description: the providers, as the checker sees them."""
+    """Probes by description: what the checker needs of the providers."""
 
     def match(self, description: str) -> MatchedProbes:
         """The probes that a description matches. A description that is a number is a probe's id. Raises DError without
@@ -35,7 +35,7 @@ class ProbeLookup(Protocol):
 
 
 class EveryProbe:
-    """A lookup for when probes are not known yet: every description matches."""
+    """A lookup for checks before probes are known: every description matches."""
 
     def match(self, description: str) -> MatchedProbes:
         """One probe without known arguments, whatever the description says."""

@@ -12,7 +12,8 @@ from kinst.runtime.dlang.types.type_names import describe
 from kinst.runtime.dlang.types.types import DType, bare
 from kinst.targets.c_types import Array, EnumType, Float, Integer, IntegerKind, Pointer, size_of
 
-MOST_COLUMNS: Final = 1 << 20  # of all fields together: a program must not be able to ask for gigabytes of blanks
+# C's printf has no such limit. Here a program, or a guest by a `*`, must not print gigabytes of blanks.
+MOST_COLUMNS: Final = 1 << 20  # of all conversions together
 _LONGEST_NUMBER: Final = 12  # digits that are read: any more are far too many columns
 _LARGEST: Final = 2**31 - 1  # an int, as C takes it
 POINTER_COLUMNS: Final = 16  # what `?` stands for
@@ -35,7 +36,7 @@ class Mark(Flag):
 
 
 class Shows(Enum):
-    """How a conversion shows its value."""
+    """What a conversion prints of its value."""
 
     DECIMAL = "decimal, signed if the type is"
     SIGNED = "signed decimal"
@@ -63,7 +64,7 @@ _CUTTING: Final = (Shows.TEXT, Shows.ESCAPED_TEXT, Shows.WIDE_TEXT)
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What a conversion is: its prototype, as messages show it, and which types it takes."""
+    """A kind of conversion: its prototype, as messages show it, and the types that it takes."""
 
     name: str
     shows: Shows
@@ -83,7 +84,8 @@ class Conversion:
 
     @property
     def columns(self) -> int:
-        """How many characters it has at least, whatever the value. The precision of text is how many it has at most."""
+        """The least number of characters that it prints. The precision counts too, except that of text, which is the
+        most characters."""
         return self.width if self.kind.shows in _CUTTING else max(self.width, self.precision)
 
 
@@ -231,8 +233,8 @@ _SIMPLE_MARKS: Final = {
 
 @dataclass(slots=True)
 class _Reader:
-    """Reads one directive, from its percent sign to its name. Marks, digits and the dot may come in any order, as in
-    libdtrace."""
+    """Reads one directive, from its percent sign to its name. Flags, digits and the dot may come in any order, as in
+    libdtrace's dt_printf_create()."""
 
     text: bytes
     position: int  # when done: that of the name's last character
@@ -253,7 +255,7 @@ class _Reader:
                 return replace(self.conversion, kind=self._kind(character))
 
     def _qualifies(self, character: str) -> bool:
-        """Whether this character still comes before the name; if so, note what it says."""
+        """Whether this character comes before the conversion's name; if so, it is applied."""
         match character:
             case "#" | "+" | " " | "'" | "@":
                 self._mark(_SIMPLE_MARKS[character])
@@ -342,10 +344,10 @@ def check_printa(template: Format, keys: Sequence[DType], *, is_count: bool, spa
 def _check(
     template: Format, arguments: Sequence[DType], function: str, span: Span | None, *, value: DType | None
 ) -> int:
-    """How many arguments the conversions take. Raises DError for one that does not fit."""
+    """The number of arguments that the conversions take. Raises DError for one that does not fit."""
     if not template.text:
         raise DError("D_PRINTF_FMT_EMPTY", f"{function}( ) format string is empty", span)
-    taking = _Taking(arguments, function, span)
+    taking = _Arguments(arguments, function, span)
     for number, conversion in enumerate(template.conversions, 1):
         if conversion.kind.shows is Shows.PERCENT:
             continue
@@ -362,8 +364,8 @@ def _check(
 
 
 @dataclass(slots=True)
-class _Taking:
-    """Takes the arguments one after another, and compares them with the conversions."""
+class _Arguments:
+    """Compares the arguments, one after another, with the conversions."""
 
     arguments: Sequence[DType]
     function: str

@@ -238,6 +238,8 @@ class Options:
             parsed = option.read(value)
         except _BadValueError as error:
             raise _refused(name, value, str(error) or _invalid(option)) from None
+        # dt_reduce() of libdtrace: a version can be lowered again but not raised, since the identifiers that are newer
+        # have been removed.
         if name == "version" and (versions.read(str(parsed)) or LATEST) > versions.wanted(self):
             raise _refused(name, value, "Requested version conflicts with an earlier setting")
         if name in ("define", "undef", "incdir"):

@@ -1,5 +1,9 @@
 """How many of DTrace's actions one of ours stands for, how many bytes its data take in a record, and how much print()
-writes of them."""
+writes of them.
+
+Both are visible to users: ERROR's arg2 and error messages count actions, and bufsize, specsize and drops count bytes.
+So they follow libdtrace's dt_cc.c and the kernel's dtrace_ecb_resize(), and not our own records.
+"""
 
 from collections.abc import Iterator, Sequence
 from typing import Final, assert_never
@@ -13,7 +17,7 @@ from kinst.targets.c_types import Aggregate, Array, strip
 HEADER: Final = 12  # bytes: epid and time, as words of 4 bytes
 FRAMES: Final = 20  # the default of the options stackframes and ustackframes
 WORD: Final = 8
-PRINTED: Final = 1 << 17  # values that one print() writes at most; its text takes hundreds of times a value's bytes
+PRINTED: Final = 1 << 17  # values that one print() writes at most: its text is hundreds of times as long as its record
 _HALF: Final = 4
 _USER_SYMBOLS: Final = frozenset({"usym", "ufunc", "umod", "uaddr"})  # with the process id
 _NO_ARGUMENT: Final = program.Integer(LONG, 0)  # what printf("text") records
@@ -34,7 +38,7 @@ def action_count(action: Action) -> int:
         case program.ChangeAggregation(argument=argument):
             return 1 if argument is None else 2
         case program.SetOption():
-            return 2
+            return 2  # an option without a value records an empty one
         case _:
             return 1
 
@@ -107,13 +111,14 @@ def _stack_size(frames: int, *, is_user: bool) -> int:
 
 
 def printed_values(actions: Sequence[Action], string_size: int) -> int:
-    """The values that print() writes of a record, at most `PRINTED` for each action. It follows from the types alone,
-    and not from the bytes of the record: unions and bit-fields show the same bytes again and again."""
+    """The values that print() writes for a record, at most `PRINTED` for each action. They follow from the types, and
+    not from the size of the record: unions and bit-fields show the same bytes several times."""
     return sum(_values(action.type, string_size, PRINTED) for action in actions if isinstance(action, program.Print))
 
 
 def _values(kind: DType, string_size: int, most: int) -> int:
-    """The values in one of this type; nothing is counted beyond `most`, however types are nested."""
+    """The number of values in a value of this type. Counting stops at `most`, so that nested arrays of huge structs
+    cost nothing."""
     plain = bare(kind)
     if isinstance(plain, String):
         return min(string_size, most)

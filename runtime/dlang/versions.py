@@ -1,4 +1,4 @@
-"""-x version: the versions that D has had, and the names that came with each (FreeBSD's table)."""
+"""-x version: the versions of D, and the names that came with each (FreeBSD's table)."""
 
 import re
 from typing import Final
@@ -28,7 +28,7 @@ _INTRODUCED: Final = {name: version for version, names in _NAMES.items() for nam
 
 
 def read(text: str) -> Version | None:
-    """A version from its text, `1.6.3` or `1.5`; None for a text that is no version."""
+    """A version from its text, `1.6.3` or `1.5`; None for a text that is not a version."""
     found = _WRITTEN.fullmatch(text)
     if found is None:
         return None
@@ -37,7 +37,7 @@ def read(text: str) -> Version | None:
 
 
 def wanted(options: OptionValues) -> Version:
-    """The version that programs are read as."""
+    """The version of D that programs are compiled as."""
     return read(options.text("version")) or LATEST
 
 

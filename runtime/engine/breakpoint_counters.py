@@ -62,6 +62,7 @@ class BreakpointCounters:
         self._state.pc = places.live_pc or 0
         self._state.event, self._state.bias = breakpoint_at
         self._state.credit = credit or ctypes.addressof(self._nowhere)
+        self._state.open = ctypes.addressof(self._nowhere)
         self._code = None if places.live_pc is None else BREAKPOINTS.function()
         self._when_full: Callable[[], None] = lambda: None
         self.records = HitRecords(self._state, places, clock)
@@ -85,6 +86,13 @@ class BreakpointCounters:
     def is_native(self) -> bool:
         """Whether hits are counted here; else all are passed on."""
         return self._code is not None
+
+    def settle(self, function: int, state: int, block: int, interrupt_bias: int) -> None:
+        """Instructions are counted by blocks: before an exception is passed on, call the function at this address with
+        the address of a state, where the PC is `interrupt_bias` bytes behind the instruction. `block` is the address of
+        the word that says which block has begun: a breakpoint comes to its end."""
+        self._state.settle, self._state.budget, self._state.open = function, state, block
+        self._state.interrupt_bias = interrupt_bias
 
     def callback(
         self, otherwise: ctypes.c_void_p, full: ctypes.c_void_p, dispatch: ctypes.c_void_p

@@ -48,6 +48,19 @@ def find_live_pc(engine: int, read: Callable[[], int], write: Callable[[int], No
         write(before)
 
 
+def memory_of_engine(engine: int, size: int) -> list[tuple[int, bytes]]:
+    """The structures that uc_struct at this address points to: each address with at most `size` bytes that are there;
+    none if this process cannot read its own memory like that."""
+    try:
+        memory = os.open("/proc/self/mem", os.O_RDONLY)
+    except OSError:
+        return []
+    try:
+        return [(start, _read(memory, start, size)) for start in _pointers(_read(memory, engine, _ENGINE))]
+    finally:
+        os.close(memory)
+
+
 def _places(memory: int, engine: int, value: int) -> Iterator[int]:
     """Where a word has a value in what the engine points to."""
     wanted = value.to_bytes(8, "little")

@@ -226,10 +226,21 @@ class InstructionCounter(_NativeHook[BudgetState]):
         super().__init__(BudgetState(), stop)
         self._executed = 0  # executed before the current budget
         self._granted = 0
+        self._slots = (0, 0, 0)
 
-    def set_slot_size(self, size: int) -> None:
-        """Set the size of the trampolines' slots in bytes, a power of two."""
-        self._state.slot_mask = size - 1
+    def set_slots(self, address: int, size: int, slot_size: int) -> bool:
+        """Set where the trampolines are, and the size of their slots in bytes, a power of two. Returns whether that is
+        new."""
+        state, before = self._state, self._slots
+        self._slots = address, size, slot_size
+        self.set_trampolines(address, size)
+        state.slot_mask = slot_size - 1
+        return self._slots != before
+
+    @property
+    def state(self) -> BudgetState:
+        """What the hook works with, for another hook that counts in its place."""
+        return self._state
 
     @property
     def word(self) -> int:

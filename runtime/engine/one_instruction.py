@@ -38,8 +38,7 @@ class OneInstruction:
 
     def set_trampolines(self, address: int, size: int, slot_size: int) -> None:
         """Of what is in [address, address + size), count only the first instruction of a slot."""
-        self._counter.set_trampolines(address, size)
-        self._counter.set_slot_size(slot_size)
+        self._counter.set_slots(address, size, slot_size)
 
     def begin(self, *, is_granted: bool) -> None:
         """A run begins. If it is of one instruction, count unless that `is_granted`."""

@@ -19,6 +19,7 @@ from unicorn.unicorn_py3.unicorn import uclib
 from kinst.runtime.engine.bare_qiling import BareQiling
 from kinst.runtime.engine.block_watch import BlockWatch
 from kinst.runtime.engine.breakpoint_counters import BreakpointCounters
+from kinst.runtime.engine.counting import EVERYWHERE, Counting
 from kinst.runtime.engine.cpu_places import CpuPlaces
 from kinst.runtime.engine.cpu_states import CpuStates
 from kinst.runtime.engine.fault_address import CANARY, exact_address
@@ -73,11 +74,11 @@ class QilingMachine:
         self._facts = facts = arch.engine
         self._constants = import_module(f"unicorn.{facts.unicorn}_const")
         model = None if facts.cpu_model is None else getattr(self._constants, facts.cpu_model)
-        self.ql = BareQiling(facts, model, stopped or self.stop, self._forget_everything)
+        self._ql = BareQiling(facts, model, stopped or self.stop, self._forget_everything)
         self._library = loaded_library()
         # Short calls keep Python's lock, since releasing it would take longer than the calls.
         self._quick = ctypes.PyDLL(uclib._name)
-        self._handle = ctypes.c_void_p(self.ql.uc._uch.value)
+        self._handle = ctypes.c_void_p(self._ql.uc._uch.value)
         self._kept: list[Any] = []  # what Unicorn points to: it holds no reference
         self._raised: BaseException | None = None
         self._fault: tuple[int, Access] | None = None
@@ -93,50 +94,44 @@ class QilingMachine:
         self.interrupt_bias = facts.interrupt_bias
         self.error, self._pc = "", arch.pc
         self.one = OneInstruction(self._stop_function(), self._hook_anew)
-        self.counter: InstructionCounter | None = None
         self._register_names = arch.registers
         self._frame_numbers = [self._register_number(name) for name in arch.registers]
         self.frame = RegisterFrame(self._quick, self._handle, self._frame_numbers)
         self._write_pc = self.frame.writer((arch.pc,))
         self._pc_number = self._register_number(arch.registers[arch.pc])
-        self._read_pc = partial(
-            self._quick.uc_reg_read,
-            self._handle,
-            ctypes.c_int(self._pc_number),
-            ctypes.c_void_p(ctypes.addressof(self._pc_value)),
-        )
+        at = ctypes.c_void_p(ctypes.addressof(self._pc_value))
+        self._read_pc = partial(self._quick.uc_reg_read, self._handle, ctypes.c_int(self._pc_number), at)
         self._set_up()
 
     def _set_up(self) -> None:
         # No exit address: address 0 is guest code like any other (U-Boot on arm64 starts there).
-        self.ql.uc.ctl_exits_enabled(enable=True)
+        self._ql.uc.ctl_exits_enabled(enable=True)
         # Each TLB miss comes to us, with paging off as well: Unicorn's own TLB sends every store of a guest without
         # paging down its slow path (45 to 60 ns), and cannot fetch where a kernel is linked before its tables exist.
-        self.ql.uc.ctl_set_tlb_mode(const.UC_TLB_VIRTUAL)
+        self._ql.uc.ctl_set_tlb_mode(const.UC_TLB_VIRTUAL)
         self._tlb_fill: TlbFill = lambda _address, _access: None
         callback = _TLB_FILL(self._on_tlb_fill)
         self._kept.append(callback)
         self.states = CpuStates(self._library, self._handle, self._register_number, self._facts)
         self._live = self.states.live
         self._walks = WalkCache(ctypes.cast(callback, ctypes.c_void_p), self._live)
-        self._hook_natively(const.UC_HOOK_TLB_FILL, *self._walks.hook())
-        self._hook_natively(const.UC_HOOK_BLOCK, *self._block_hook.callback())
+        self.hook(const.UC_HOOK_TLB_FILL, *self._walks.hook())
+        self._counting = Counting(self, (self._library, self._handle), self._facts, self._block_hook)
         self._find_fault_address()
+
+    @property
+    def ql(self) -> BareQiling:
+        """Its Qiling object, for whoever uses the engine beside us. They may hook it by Qiling, by Unicorn's Python or
+        by its library, and need not say so: instructions are counted one by one from now on."""
+        self._counting.share()
+        return self._ql
 
     # -- callbacks ----------------------------------------------------------------------------------------------------
 
-    def _hook(self, kind: int, callback: Any, *extra: Any, bounds: tuple[int, int] = (1, 0)) -> None:
-        """`bounds` are the first and last address; if the first is greater, every address."""
-        handle = ctypes.c_size_t()
-        function = ctypes.cast(callback, ctypes.c_void_p)
-        self._check(
-            self._library.uc_hook_add(
-                *(self._handle, ctypes.byref(handle), ctypes.c_int(kind), function, None),
-                *map(ctypes.c_uint64, bounds),
-                *extra,
-            )
-        )
+    def _hook(self, kind: int, callback: Any, *extra: Any, bounds: tuple[int, int] = EVERYWHERE) -> None:
+        """Call Python for what an instruction at an address in `bounds` does."""
         self._kept.append(callback)
+        self.hook(kind, self._counting.alone(callback), _Handle(), *extra, bounds=bounds)
 
     def on_tlb_fill(self, fill: TlbFill) -> None:
         """Call `fill` for every TLB miss."""
@@ -186,10 +181,11 @@ class QilingMachine:
         places = CpuPlaces(place, read_batch, *registers, self._register_number)
         at = self._facts.breakpoint_number, self._facts.breakpoint_bias
         counters = BreakpointCounters(places, at, self.counter.word if self.counter else 0, clock)
+        self._counting.settle_before(counters)
         callbacks = counters.in_python(handle, failed, partial(self._guarded, None))
         self._kept += *callbacks, counters
         addresses = (ctypes.cast(callback, ctypes.c_void_p) for callback in callbacks)
-        self._hook_natively(const.UC_HOOK_INTR, *counters.callback(*addresses))
+        self.hook(const.UC_HOOK_INTR, *counters.callback(*addresses))
         self._counted_for += (counters.use,)
         return counters if counters.is_native else None
 
@@ -268,9 +264,10 @@ class QilingMachine:
         self._hook_system_instructions(unicorn.arm64_const.UC_ARM64_INS_SYS, TLBI_OF_ADDRESSES, invalidate)
 
     def _hook_system_instructions(self, kind: int, wanted: Iterable[Encoding], handle: Any) -> None:
-        chosen = SystemInstructionFilter(wanted, handle)
+        is_flush = kind == unicorn.arm64_const.UC_ARM64_INS_SYS  # which asks for no time
+        chosen = SystemInstructionFilter(wanted, handle, None if is_flush else self._counting.alone)
         self._kept.append(chosen)
-        self._hook_natively(const.UC_HOOK_INSN, *chosen.callback(), ctypes.c_int(kind))
+        self.hook(const.UC_HOOK_INSN, *chosen.callback(), ctypes.c_int(kind))
 
     def _guarded(self, default: _Result, function: Callable[..., _Result], *arguments: object) -> _Result:
         """A callback's result. ctypes prints and drops what a callback raises, so it is kept, and the run ends so that
@@ -301,7 +298,7 @@ class QilingMachine:
             ctypes.c_void_p(ctypes.addressof(view)),
         )
         self._check(status)
-        self.ql.knows_memory(address, len(buffer))
+        self._ql.knows_memory(address, len(buffer))
 
     def map_window(self, address: int, size: int, window: Window) -> None:
         """Send accesses to [address, address + size) to `window`; both page-aligned."""
@@ -315,8 +312,9 @@ class QilingMachine:
         callbacks = _IO_READ(read), _IO_WRITE(write)
         self._kept.append(callbacks)
         bounds = ctypes.c_uint64(address), ctypes.c_uint64(size)
-        self._check(self._library.uc_mmio_map(self._handle, *bounds, callbacks[0], None, callbacks[1], None))
-        self.ql.knows_window(address, size, window.read, window.write)
+        reads, writes = (self._counting.alone(callback, is_memory=True) for callback in callbacks)
+        self._check(self._library.uc_mmio_map(self._handle, *bounds, reads, None, writes, None))
+        self._ql.knows_window(address, size, window.read, window.write)
 
     def translator(self, access: Access) -> Callable[[int], int | None]:
         """A function from virtual to physical addresses, for accesses by the running CPU through its TLB; None: a
@@ -344,7 +342,7 @@ class QilingMachine:
 
     def forget_all_code(self) -> None:
         """Translate all code again."""
-        self.ql.uc.ctl_flush_tb()
+        self._ql.uc.ctl_flush_tb()
 
     def _forget_everything(self) -> None:
         self.flush_tlb()
@@ -354,9 +352,12 @@ class QilingMachine:
 
     def count_instructions(self) -> InstructionCounter:
         """Start to count. Nothing runs before the counter grants it."""
-        self.counter = InstructionCounter(self._stop_function())
-        self._hook_natively(const.UC_HOOK_CODE, *self.counter.callback())
-        return self.counter
+        return self._counting.start(self._stop_function())
+
+    @property
+    def counter(self) -> InstructionCounter | None:
+        """What counts instructions; None if nobody has asked for it."""
+        return self._counting.counter
 
     def watch_blocks(self, notify: Callable[[int], None]) -> BlockWatch:
         """Call `notify` at the start of blocks at the addresses that are added to the returned object."""
@@ -368,23 +369,23 @@ class QilingMachine:
     def _hook_anew(self, hook: Hook) -> Unhook:
         """Hook every instruction, also of code that was translated before; returns what removes the hook."""
         self.forget_all_code()
-        return self._hook_natively(const.UC_HOOK_CODE, *hook)
+        return partial(self.unhook, self.hook(const.UC_HOOK_CODE, *hook))
 
-    def _unhook(self, handle: ctypes.c_size_t) -> None:
+    def unhook(self, handle: ctypes.c_size_t) -> None:
         """Remove a hook."""
         # Unicorn translates the addresses of code that has the hook again. What the guest has unmapped is no fault.
         fill, self._tlb_fill = self._tlb_fill, lambda _address, _access: None
         self._check(self._library.uc_hook_del(self._handle, handle))
         self._tlb_fill = fill
 
-    def _hook_natively(self, kind: int, function: _Handle, data: _Handle, *extra: Any) -> Unhook:
+    def hook(
+        self, kind: int, function: _Handle, data: _Handle, *extra: Any, bounds: tuple[int, int] = EVERYWHERE
+    ) -> ctypes.c_size_t:
+        """Have Unicorn call machine code at addresses from the first to the last of `bounds`. Returns its handle."""
         handle = ctypes.c_size_t()
-        bounds = (ctypes.c_uint64(1), ctypes.c_uint64(0))
-        status = self._library.uc_hook_add(
-            self._handle, ctypes.byref(handle), ctypes.c_int(kind), function, data, *bounds, *extra
-        )
-        self._check(status)
-        return partial(self._unhook, handle)
+        where = self._handle, ctypes.byref(handle), ctypes.c_int(kind), function, data, *map(ctypes.c_uint64, bounds)
+        self._check(self._library.uc_hook_add(*where, *extra))
+        return handle
 
     def watch_interrupt_mask(self, register: str, mask: int, inverted: int) -> None:
         """Set how the guest masks interrupts: bits of a register that mask if all are 1, or 0 for those in
@@ -410,15 +411,12 @@ class QilingMachine:
         """Do not end a run in [address, address + size), and count only the first instruction of a slot there."""
         self._block_hook.set_trampolines(address, size)
         self.one.set_trampolines(address, size, slot_size)
-        if self.counter is not None:
-            self.counter.set_trampolines(address, size)
-            self.counter.set_slot_size(slot_size)
+        self._counting.set_trampolines(address, size, slot_size)
 
     def run(self) -> Stop:
         """Run from the CPU's PC until something happens. Raises what a callback raised."""
         self.one.begin(is_granted=self.counter is not None)
-        self._fault = None
-        status = self._library.uc_emu_start(self._handle, self.pc(), 0, 0, 0)
+        status = self._counting.run(self._start, self.pc)
         is_one = self.one.end()
         # Not before the run: the clock's thread may ask for a stop before it begins.
         reason = Stop.REQUESTED if is_one and status == const.UC_ERR_OK else self._stop_reason(status)
@@ -426,10 +424,15 @@ class QilingMachine:
         if self.counter is not None and self.counter.has_stopped:
             self.block_counters.take_back(self.pc())
         self._block_hook.clear()
-        error, self._raised = self._raised or self.ql.taken_error(), None
+        error, self._raised = self._raised or self._ql.taken_error(), None
         if error is not None:
             raise error
         return reason
+
+    def _start(self) -> tuple[int, bool]:
+        self._fault = None
+        status = self._library.uc_emu_start(self._handle, self.pc(), 0, 0, 0)
+        return status, self._fault is not None and self._fault[1] is Access.FETCH
 
     def _stop_reason(self, status: int) -> Stop:
         if status == const.UC_ERR_OK:
@@ -445,7 +448,7 @@ class QilingMachine:
     def stop_at(self, addresses: Sequence[int]) -> None:
         """End runs before instructions at these virtual addresses and no others. Exits are compiled into code when it
         is translated: what was translated before keeps those that it had."""
-        self.ql.uc.ctl_set_exits(addresses)
+        self._ql.uc.ctl_set_exits(addresses)
 
     def stop(self) -> None:
         """End the run at the next block of code; from callbacks and from other threads."""

@@ -6,7 +6,7 @@ and call Python only for those in the table.
 """
 
 import ctypes
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from kinst.runtime.engine.host.encodings import ENCODINGS, EncodingState
@@ -26,22 +26,25 @@ class SystemInstructionFilter:
     """The filter of one hook. Calls `handle(_, register, fields, _)` for the wanted encodings and returns its result to
     Unicorn."""
 
-    def __init__(self, wanted: Iterable[Encoding], handle: Any) -> None:
+    def __init__(
+        self, wanted: Iterable[Encoding], handle: Any, before: Callable[[Any], ctypes.c_void_p] | None = None
+    ) -> None:
+        """`before` gives the function that is called in place of this object's own; None: that one is called."""
         self._wanted = frozenset(wanted)
         self._handle = handle
         self._in_python = _CALLBACK(self._call)
+        own = ctypes.cast(self._in_python, ctypes.c_void_p)
+        self._function = own if before is None else before(self._in_python)
         self._table = (ctypes.c_uint8 * (1 << 13))()
         for encoding in self._wanted:
             index = _index(encoding)
             self._table[index >> 3] |= 1 << (index & 7)
-        self._state = EncodingState(
-            ctypes.cast(self._in_python, ctypes.c_void_p).value or 0, ctypes.addressof(self._table)
-        )
+        self._state = EncodingState(self._function.value or 0, ctypes.addressof(self._table))
         self._code = ENCODINGS.function()
 
     def callback(self) -> tuple[ctypes.c_void_p, ctypes.c_void_p]:
         """The function and the argument for Unicorn."""
-        function = ctypes.cast(self._in_python, ctypes.c_void_p) if self._code is None else self._code.address
+        function = self._function if self._code is None else self._code.address
         return function, ctypes.c_void_p(ctypes.addressof(self._state))
 
     def _call(self, uc: int, register: int, fields: Any, data: int) -> int:

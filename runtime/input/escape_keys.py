@@ -1,4 +1,4 @@
-"""Keys of a terminal -> what goes to the guest, and commands for us: Ctrl-A and another key, as in QEMU."""
+"""Keys of a terminal -> input for the guest, and commands: Ctrl-A and another key, as in QEMU."""
 
 from enum import Enum
 from typing import Final
@@ -12,7 +12,7 @@ _ESCAPE: Final = 0x01
 
 
 class Command(Enum):
-    """What is asked of us."""
+    """A command after Ctrl-A."""
 
     END = b"x"
     HELP = b"h"
@@ -23,13 +23,13 @@ _SENT: Final = b"a\x01"  # what lets Ctrl-A go to the guest
 
 
 class EscapeKeys:
-    """Remembers Ctrl-A from one piece of input to the next."""
+    """Separates commands from input. A Ctrl-A may be the last byte of one read, and its key the first of the next."""
 
     def __init__(self) -> None:
         self._is_escaped = False
 
     def split(self, data: bytes) -> tuple[bytes, list[Command]]:
-        """What goes to the guest, and the commands. An unknown key after Ctrl-A is dropped."""
+        """The input for the guest, and the commands. An unknown key after Ctrl-A is dropped."""
         typed, commands = bytearray(), []
         for key in data:
             if not self._is_escaped:

@@ -1,8 +1,8 @@
-"""A user's regular expression -> whether lines of the guest's console match, in time that no guest can stretch.
+"""A user's regular expression -> whether lines of the guest's console match, in linear time whatever the guest prints.
 
-The guest chooses the lines. Python's `re` goes back and forth in them: thirty letters are enough for `(a+)+b` to take
-minutes, in which nothing else runs and no limit of a run is kept. RE2 looks at each byte once, whatever the expression,
-and therefore has no back references and does not look around. What has no operators is text, which is found faster.
+The guest decides what it prints. Python's `re` backtracks: thirty letters are enough for `(a+)+b` to take
+minutes, in which nothing else runs and no limit of a run is kept. RE2 reads each byte once, whatever the expression,
+and therefore has neither back references nor lookaround. An expression without operators is searched for as plain text.
 """
 
 import re
@@ -37,7 +37,7 @@ def expression(option: str, text: str) -> Expression:
     try:
         return Expression(expected, partial(_matches, re2.compile(expected, options)))
     except re2.error as error:
-        raise UsageError(f"{option} {text}: not a regular expression that RE2 knows: {_why(error)}") from error
+        raise UsageError(f"{option} {text}: not a regular expression of RE2: {_why(error)}") from error
 
 
 def _has(text: bytes, line: bytes) -> bool:

@@ -1,4 +1,4 @@
-"""Standard input, if it is for the guest -> a source on its serial line while it runs."""
+"""Standard input, if it is for the guest -> a source of its serial line while it runs."""
 
 import io
 import os
@@ -12,7 +12,7 @@ from typing import Final
 from kinst.runtime.input.stream import Stream
 from kinst.runtime.machine.serial_line import SerialLine
 
-NOTICE: Final = "the guest has the keyboard: Ctrl-A x ends the run, Ctrl-A h tells more"
+NOTICE: Final = "the guest has the keyboard: Ctrl-A x ends the run, Ctrl-A h shows the other keys"
 _STREAMS: Final = (stat.S_ISFIFO, stat.S_ISSOCK, stat.S_ISREG)
 
 
@@ -25,8 +25,8 @@ class StandardInput(Enum):
 
 
 def standard_input(*, shows_console: bool) -> StandardInput:
-    """What standard input is to a guest whose console `shows_console` on a terminal, or not. A terminal is left alone
-    if nobody can see what the guest says: there, Ctrl-C ends the run. So is /dev/null."""
+    """What standard input is to a guest. `shows_console`: its console is on a terminal. A terminal is left alone
+    if the console is not: there, Ctrl-C ends the run. So is /dev/null."""
     descriptor = _descriptor()
     if descriptor is None:
         return StandardInput.NOTHING
@@ -37,7 +37,7 @@ def standard_input(*, shows_console: bool) -> StandardInput:
 
 
 def _descriptor() -> int | None:
-    """The file of standard input; None if it is closed, or no file."""
+    """The file descriptor of standard input; None if it is closed or has none."""
     try:
         descriptor = sys.stdin.fileno()
         os.fstat(descriptor)
@@ -48,9 +48,9 @@ def _descriptor() -> int | None:
 
 @contextmanager
 def connected(
-    kind: StandardInput, line: SerialLine, end: Callable[[], None], tell: Callable[[str], None]
+    kind: StandardInput, line: SerialLine, end: Callable[[], None], notify: Callable[[str], None]
 ) -> Iterator[None]:
-    """Connect standard input to a serial line. `end` ends the run, `tell` shows the user of a terminal a text."""
+    """Connect standard input to a serial line. `end` ends the run, `notify` shows the user of a terminal a text."""
     descriptor = _descriptor()
     if kind is StandardInput.NOTHING or descriptor is None:
         yield
@@ -61,6 +61,6 @@ def connected(
         return
     from kinst.runtime.input.terminal import Terminal  # not every system has termios
 
-    with Terminal(descriptor, end, tell) as terminal:
+    with Terminal(descriptor, end, notify) as terminal:
         line.attach(terminal)
         yield

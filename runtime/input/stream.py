@@ -1,19 +1,19 @@
-"""A pipe, a socket or a file -> bytes for the guest, read only as it takes them. Their end is no end of the run."""
+"""A pipe, a socket or a file -> bytes for the guest, read only as it takes them. Their end does not end the run."""
 
 import os
 import select
 
 
 class Stream:
-    """Standard input that is no terminal; implements `kinst.runtime.machine.serial_line.Source`."""
+    """Standard input that is not a terminal; implements `kinst.runtime.machine.serial_line.Source`."""
 
     def __init__(self, descriptor: int) -> None:
-        """Nothing is read before the guest wants something."""
+        """Nothing is read before the guest takes something."""
         self._descriptor = descriptor
         self._is_over = False
 
     def look(self) -> None:
-        """Do nothing: all bytes are the guest's."""
+        """Do nothing: there are no commands among the bytes."""
 
     def take(self, size: int) -> bytes:
         """See `Source`."""

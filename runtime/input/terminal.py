@@ -27,10 +27,10 @@ class Terminal:
     """The terminal of standard input; implements `kinst.runtime.machine.serial_line.Source`. It is a context manager:
     inside, the guest has the keyboard whenever we are in the foreground."""
 
-    def __init__(self, descriptor: int, end: Callable[[], None], tell: Callable[[str], None]) -> None:
-        """`end` ends the run; `tell` shows the user a text."""
+    def __init__(self, descriptor: int, end: Callable[[], None], notify: Callable[[str], None]) -> None:
+        """`end` ends the run; `notify` prints a notice."""
         self._descriptor = descriptor
-        self._end, self._tell = end, tell
+        self._end, self._notify = end, notify
         self._keys = EscapeKeys()
         self._typed = bytearray()
         self._taken_at = 0.0  # when the guest took something last, or had nothing to take
@@ -69,17 +69,17 @@ class Terminal:
             self._taken_at = time.monotonic()
         self._typed += typed
         for command in commands:
-            self._carry_out(command)
+            self._run(command)
 
     def _is_ignored(self) -> bool:
-        """Whether keys have waited for the guest for a while."""
+        """Whether the guest has left keys unread for a while."""
         return bool(self._typed) and time.monotonic() - self._taken_at > _PATIENCE
 
-    def _carry_out(self, command: Command) -> None:
+    def _run(self, command: Command) -> None:
         if command is Command.END:
             self._end()
         else:
-            self._tell(HELP)
+            self._notify(HELP)
 
     def take(self, size: int) -> bytes:
         """See `Source`."""
@@ -103,13 +103,14 @@ class Terminal:
             return True
 
     def _hold(self) -> None:
-        """Let keys come one by one and without an echo. Output stays as it is: a line feed begins a line."""
+        """Set the terminal to one key at a time, without an echo. Output is not changed: a line feed begins a new
+        line."""
         if self._settings is not None or not self._is_ours():
             return
         with suppress(termios.error):
             before, raw = termios.tcgetattr(self._descriptor), termios.tcgetattr(self._descriptor)
             raw[_INPUT] &= ~_TRANSLATIONS
-            raw[_OUTPUT] |= termios.OPOST | termios.ONLCR
+            raw[_OUTPUT] |= termios.OPOST | termios.ONLCR  # unlike cfmakeraw(3)
             raw[_CONTROL] |= termios.CS8
             raw[_LOCAL] &= ~_EDITING
             raw[_CHARACTERS][termios.VMIN], raw[_CHARACTERS][termios.VTIME] = 1, 0
@@ -118,12 +119,13 @@ class Terminal:
 
     def _release(self) -> None:
         settings, self._settings = self._settings, None
+        # In the background, tcsetattr() would stop us by SIGTTOU, and the settings are the foreground job's.
         if settings is not None and self._is_ours():
             with suppress(termios.error):
                 termios.tcsetattr(self._descriptor, termios.TCSANOW, settings)
 
     def _stopped(self, number: int, _frame: FrameType | None) -> None:
-        """SIGTSTP: give the terminal back, and stop. Nothing stops if no shell could let us continue."""
+        """SIGTSTP: restore the terminal, and stop, unless there is no shell that could continue us."""
         self._release()
         signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)
@@ -131,6 +133,6 @@ class Terminal:
         self._hold()
 
     def _continued(self, _number: int, _frame: FrameType | None) -> None:
-        """SIGCONT: we are in the foreground or in the background now, and a shell has set the terminal as it likes."""
+        """SIGCONT: we may be in the background now, and the shell has changed the terminal's settings."""
         self._settings = None
         self._hold()

@@ -15,7 +15,7 @@ from kinst.runtime.machine.device import Clock, Timed
 from kinst.runtime.machine.serial_line import SerialLine
 
 _REST: Final = 20_000_000  # ns without output after which a guest is not about to print more
-_MOST_HEARD: Final = 1 << 16  # bytes that are kept to be looked at together
+_MOST_HEARD: Final = 1 << 16  # bytes of the console that are searched together
 
 
 def lines_to_type(text: bytes) -> list[bytes]:
@@ -32,7 +32,7 @@ class _Line:
 
 
 class Typed(Protocol):
-    """A machine that can be typed at: `kinst.runtime.machine.system.System`, or one that runs elsewhere."""
+    """A machine with a serial line for input: `kinst.runtime.machine.system.System`, or one that runs elsewhere."""
 
     @property
     def clock(self) -> Clock:
@@ -41,24 +41,24 @@ class Typed(Protocol):
 
     @property
     def serial_line(self) -> SerialLine:
-        """What is typed goes there."""
+        """Where keys are sent."""
         ...
 
     def attach_timed(self, timed: Timed) -> None:
-        """Call it at its deadlines."""
+        """Call `timed.advance` at its deadlines."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Keyboard:
-    """What a user of a machine types at."""
+    """The input of a machine: its serial line, and what types lines there."""
 
     typist: "Typist"
     serial_line: SerialLine
 
 
 class Typist:
-    """Types lines in their order."""
+    """Types lines in order."""
 
     def __init__(self, system: Typed, rest: int = _REST) -> None:
         """There is nothing to type yet. `rest`: ns without output after which a guest that polls waits for input."""
@@ -78,7 +78,7 @@ class Typist:
         self._lines.extend(_Line(line, prompt) for line in lines)
         self._is_searched = False
 
-    def hear(self, data: bytes) -> None:
+    def on_console(self, data: bytes) -> None:
         """The guest printed something."""
         self._heard += data
         self._heard_at = self._system.clock.now()
@@ -108,14 +108,14 @@ class Typist:
             self._type()
 
     def _guest_waits(self) -> None:
-        """Type the next line if it has no prompt, and nothing is on its way to the guest or from it."""
+        """Type the next line if it has no prompt, and neither input nor output is pending."""
         if not self._lines or self._lines[0].prompt is not None or not self._system.serial_line.is_empty:
             return
         if self._system.clock.now() >= self._heard_at + self._rest:
             self._type()
 
     def _type(self) -> None:
-        """Type a line. What is shown already was the prompt of this line, not of the next."""
+        """Type a line. What the console shows was the prompt of this line, and not of the next."""
         self._show()
         self._shown.clear()
         self._system.serial_line.type(self._lines.popleft().data)

@@ -7,12 +7,14 @@ records follow from what the clauses read.
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from kinst.runtime.input.typist import Keyboard
 from kinst.runtime.live.command import QemuCommand, qemu_command
+from kinst.runtime.live.cpus import order_of_cpus
+from kinst.runtime.live.fields import Fields
 from kinst.runtime.live.guest import LiveGuest, Started
 from kinst.runtime.live.hits import Hits
 from kinst.runtime.live.keeping import Keeping
@@ -31,11 +33,12 @@ from kinst.runtime.tracing.host.limits import Limits
 from kinst.runtime.tracing.host.surroundings import Admit, Surroundings
 from kinst.runtime.tracing.images.plug_ins import PlugIns
 from kinst.runtime.tracing.images.preparing import Prepared
+from kinst.runtime.tracing.standalone.columns import CpuSource, own_number
 from kinst.runtime.tracing.standalone.probes import KeptProbes, StandaloneProbes
 from kinst.targets.c_types import ImageTypes
 from kinst.targets.elf.header import PT_LOAD
 from kinst.targets.errors import UsageError
-from kinst.targets.standalone import TIME
+from kinst.targets.standalone import CPU, TIME, Action
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +85,8 @@ class LiveBuilding:
         """Check the command and the image; QEMU is not started yet. Raises KinstError: it cannot run this."""
         image, request = prepared.image, prepared.request
         command = qemu_command(self._text, prepared.facts.qemu.words, request.configuration)
-        kept = _kept(prepared, warn)
+        fields = Fields(prepared.original, types, request.system, lambda: command.cpus or _cpus(command))
+        kept = _kept(prepared, fields, warn)
         host = NoGuest(ClockKind.HOST, image.facts, kept.probes.frame)
         guest = LiveGuest(host.machine, lambda sites: _started(prepared, command, kept, sites, host.machine.now, warn))
         segments = ((one.address, one.load_address, one.size) for one in image.segments if one.kind == PT_LOAD)
@@ -94,19 +98,20 @@ class LiveBuilding:
 @dataclass(frozen=True, slots=True)
 class _Kept:
     """The probes of an image, which clauses they admit, and what makes the image that QEMU loads: None where that is
-    the file as it is."""
+    the file as it is. And what tells the CPU in records, asked for only if there are any."""
 
     probes: KeptProbes
     admit: Admit
     make: Callable[[SiteTable | None], StandaloneImage | None]
+    cpu: Callable[[], CpuSource | None] = lambda: None
 
 
-def _kept(prepared: Prepared, warn: Callable[[str], None]) -> _Kept:
+def _kept(prepared: Prepared, fields: Fields, warn: Callable[[str], None]) -> _Kept:
     manifest, resolution = prepared.manifest, prepared.planned.resolution
     if manifest is None:
-        return _Kept(KeptProbes(prepared, None), lambda _clause, _probes, _delivery: None, lambda _sites: None)
+        return _Kept(KeptProbes(prepared, None, warn), lambda _clause, _probes, _delivery: None, lambda _sites: None)
     if manifest.standalone is not None:
-        standalone = StandaloneProbes(prepared, manifest, manifest.standalone)
+        standalone = StandaloneProbes(prepared, manifest, manifest.standalone, warn)
 
         def checked(sites: SiteTable | None) -> StandaloneImage:
             standalone.check(sites)
@@ -115,14 +120,16 @@ def _kept(prepared: Prepared, warn: Callable[[str], None]) -> _Kept:
         return _Kept(standalone, standalone.admitting(warn), checked)
     if resolution is None:
         raise UsageError(f"{prepared.path}: has breakpoints, and under QEMU nothing handles them: give the original")
-    keeping = Keeping(manifest, prepared.image.facts, warn)
+    keeping = Keeping(manifest, fields, notes_tasks=prepared.request.records_tasks)
 
     def wanted(sites: SiteTable | None) -> StandaloneImage:
         if sites is not None and not sites.is_counted:
             keeping.all_hits()
-        return standalone_image(prepared.opened(), resolution, keeping.request(), prepared.request.progress)
+        alone = standalone_image(prepared.opened(), resolution, keeping.request(), prepared.request.progress)
+        keeping.check(alone.manifest, alone.refused)
+        return alone
 
-    return _Kept(KeptProbes(prepared, manifest), keeping, wanted)
+    return _Kept(KeptProbes(prepared, manifest, warn), keeping, wanted, lambda: fields.cpu_source)
 
 
 def _started(
@@ -147,7 +154,7 @@ def _started(
         ram.place(qemu.monitor.human("info mtree -f"))
         if alone is None:
             return Started(qemu, ram, None)
-        return Started(qemu, ram, _hits(prepared, kept.probes, alone, qemu, ram, now, warn))
+        return Started(qemu, ram, _hits(prepared, kept, alone, qemu, ram, now, warn))
     except BaseException:
         qemu.close()
         ram.close()
@@ -156,7 +163,7 @@ def _started(
 
 def _hits(
     prepared: Prepared,
-    probes: KeptProbes,
+    kept: _Kept,
     alone: StandaloneImage,
     qemu: Qemu,
     ram: SharedRam,
@@ -170,15 +177,28 @@ def _hits(
         timebase = timebase_of(qemu.monitor, prepared.facts.qemu.counter) or timebase
     assert prepared.manifest is not None, "there are probes"
     rows = np.searchsorted(prepared.manifest.sites["address"], manifest.sites["address"])
-    probes.expect(standalone, len(manifest.sites), timebase, rows)
+    cpu = kept.cpu() if standalone.action is Action.RECORD else None
+    if CPU in standalone.fields:
+        cpu = replace(cpu or own_number(prepared.image.facts), order=order_of_cpus(qemu.monitor))
+    kept.probes.expect(standalone, len(manifest.sites), timebase, rows, cpu)
     placement = Placement(alone.image, manifest, standalone, range(ram.start, ram.start + ram.size))
-    return Hits(probes, alone, placement, ram, now, warn)
+    return Hits(kept.probes, alone, placement, ram, now, warn)
 
 
 def _memory_of(command: QemuCommand) -> int:
-    """Bytes of RAM of a machine whose command has no -m that we can read: a QEMU is started to ask it."""
+    """Bytes of RAM of a machine whose command has no -m that we can read."""
+    return int(_asked(command, "query-memory-size-summary")["base-memory"])
+
+
+def _cpus(command: QemuCommand) -> int:
+    """How many CPUs it has, if its command has no -smp that we can read."""
+    return len(_asked(command, "query-cpus-fast"))
+
+
+def _asked(command: QemuCommand, question: str) -> Any:
+    """The answer of a QEMU that is started only to ask it."""
     qemu = Qemu(command.with_image("/dev/null"), None, wants_console=False)
     try:
-        return int(qemu.monitor.ask("query-memory-size-summary")["base-memory"])
+        return qemu.monitor.ask(question)
     finally:
         qemu.close()

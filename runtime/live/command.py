@@ -28,15 +28,18 @@ _TAKEN: Final = {
 }
 _DROPPED: Final = "-nographic"  # it would redirect the console; `_added` says -display none
 _SIZE: Final = re.compile(r"(?:size=)?([0-9]+)([kKmMgG]?)")
+_CPUS: Final = re.compile(r"(?:cpus=)?([0-9]+)(?=,|$)")
 _UNITS: Final = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 
 
 @dataclass(frozen=True, slots=True)
 class QemuCommand:
-    """A command. `memory`: bytes of RAM by a -m that we can read; None: QEMU has to be asked."""
+    """A command. `memory`: bytes of RAM by a -m that we can read; `cpus`: how many by such a -smp; None: QEMU has to be
+    asked."""
 
     words: tuple[str, ...]  # the program first
     memory: int | None
+    cpus: int | None
     has_console: bool  # whether it has a -serial of its own
 
     @property
@@ -78,7 +81,7 @@ def qemu_command(text: str, own: Sequence[str], configuration: Configuration) ->
         hint = f": apt install {package}" if package else ": it must start a qemu-system program"
         raise UsageError(f"--on: {words[0]} is not installed{hint}")
     kept = tuple(word for word in words if word != _DROPPED)
-    return QemuCommand(kept, _memory(kept), "-serial" in kept)
+    return QemuCommand(kept, _memory(kept), _cpus(kept), "-serial" in kept)
 
 
 def _own(own: Sequence[str], configuration: Configuration) -> list[str]:
@@ -88,6 +91,17 @@ def _own(own: Sequence[str], configuration: Configuration) -> list[str]:
 
 def _memory(words: tuple[str, ...]) -> int | None:
     """The bytes of the last -m, if it is a plain size, in megabytes without a unit; else None."""
-    given = [words[place + 1] for place, word in enumerate(words[:-1]) if word == "-m"]
-    found = _SIZE.fullmatch(given[-1]) if given else None
+    found = _SIZE.fullmatch(_last(words, "-m"))
     return None if found is None else int(found[1]) * _UNITS[found[2].lower() or "m"]
+
+
+def _cpus(words: tuple[str, ...]) -> int | None:
+    """Of the last -smp, if it begins with their number."""
+    found = _CPUS.match(_last(words, "-smp"))
+    return None if found is None else int(found[1])
+
+
+def _last(words: tuple[str, ...], option: str) -> str:
+    """The value of an option that counts; empty: it is not there."""
+    given = [words[place + 1] for place, word in enumerate(words[:-1]) if word == option]
+    return given[-1] if given else ""

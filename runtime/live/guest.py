@@ -76,7 +76,7 @@ class LiveGuest:
     def go(self, limits: Limits, console: Callable[[bytes], None], after_turn: Callable[[], None]) -> End:
         """See `Traced`. Raises MachineError: QEMU has ended by itself, or the image is not in its memory."""
         self._console = console
-        self._until.look_for(limits.until)
+        self._until.search_for(limits.until)
         self._qemu.resume()
         end = self.clock.run(after_turn, limits.timeout, limits.wall_timeout)
         if end in PAUSES:
@@ -100,7 +100,7 @@ class LiveGuest:
             self._hits.poll()
         if end is not None:
             self.finish(end)
-        self._next = self.clock.now() + _EVERY
+        self._next = self.clock.now() + (_EVERY if self._hits is None else self._hits.interval)
 
     def fold(self) -> None:
         """Give counts to aggregations, which are about to be read."""
@@ -126,8 +126,8 @@ class LiveGuest:
     def _hear(self) -> None:
         if data := self._qemu.heard():
             self._console(data)
-            self._until.look(data)
-            self.typist.hear(data)
+            self._until.on_console(data)
+            self.typist.on_console(data)
 
     def _type(self) -> None:
         self.serial_line.look()

@@ -23,6 +23,8 @@ from kinst.targets.errors import MachineError
 from kinst.targets.standalone import RING_HEAD, WORD, Action
 
 _SOONEST, _LATEST = 20_000_000, 1_000_000_000  # ns between searches for an image that is not in memory yet
+_SELDOM, _OFTEN = 10_000_000, 1_000_000  # ns between looks at records
+_SMALL: Final = 1 << 12  # records
 _CHECKED: Final = 1_000_000_000  # ns between comparisons of all trampolines
 _SAMPLES: Final = 32  # of trampolines inside the image
 _SAMPLE: Final = 12  # bytes of each; no trampoline is shorter
@@ -46,6 +48,8 @@ class Hits:
         standalone = alone.manifest.standalone
         assert standalone is not None, "it was made so"
         self.is_counted = standalone.action is Action.COUNT
+        # How often to look, in ns: a ring for which the image has little room is soon full.
+        self.interval = _OFTEN if standalone.capacity < _SMALL and not self.is_counted else _SELDOM
         self._probes, self._placement, self._memory, self._now, self._warn = probes, placement, memory, now, warn
         self._code = _trampolines(alone)
         self._read: Read | None = None

@@ -1,66 +1,97 @@
 """Checked clauses -> what their image has to record of each hit, or why it cannot record what one of them reads."""
 
-from collections.abc import Callable
+from collections.abc import Iterable
+from contextlib import suppress
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kinst.rewriter.standalone.request import COUNT, Request, argument_fields
-from kinst.runtime.clauses.needs import needs
+from kinst.runtime.clauses.needs import Needs, needs
 from kinst.runtime.dlang.program import Clause
+from kinst.runtime.live.fields import Fields, NotKeptError, joined
 from kinst.runtime.tracing.standalone.admission import arguments_of, registers_of
 from kinst.runtime.trap.delivery import Delivery, Way
-from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.errors import KinstError
 from kinst.targets.manifest.packed import Manifest
-from kinst.targets.standalone import MOST_FIELDS, TIME, Action
+from kinst.targets.standalone import MOST_FIELDS, TIME, Action, Standalone
 
 _INSTEAD: Final = "leave --on out: our own machine has it"
-_MOST_RECORDS: Final = 1 << 16  # of a ring, a power of two: some megabytes
+_TASK: Final = ("tid", "pid", "execname")  # what `kinst.runtime.clauses.tasks_seen` notes
+_MOST_RECORDS: Final = 1 << 16  # of a ring, a power of two
+_MOST_BYTES: Final = 1 << 25  # of one: records with stacks are long
 
 
 class Keeping:
     """What the clauses so far need. An instance is called as `Surroundings.admit`."""
 
-    def __init__(self, manifest: Manifest, arch: ArchFacts, warn: Callable[[str], None]) -> None:
-        """No clause has been checked. `warn` is called once, if self-> is used."""
-        self._manifest, self._arch, self._warn = manifest, arch, warn
+    def __init__(self, manifest: Manifest, fields: Fields, *, notes_tasks: bool) -> None:
+        """No clause has been checked. `notes_tasks`: the output shows the task of each hit."""
+        self._notes_tasks = notes_tasks
+        self._manifest, self._known, self._arch = manifest, fields, fields.image.facts
         self._identifiers = manifest.identifiers
-        self._fields: dict[str, None] = {}  # in order
-        self._is_recorded = self._has_warned = False
+        self._fields: tuple[str, ...] = ()  # in order
+        self._is_recorded = False
+        self._clauses: list[tuple[Clause, NDArray[np.intp]]] = []  # with their probes
 
     def __call__(self, clause: Clause, probes: NDArray[np.intp], delivery: Delivery) -> None:
         """Note what a clause of these probes reads. Raises KinstError: it cannot be recorded."""
         kinds = set(self._manifest.probes["kind"][np.isin(self._identifiers, probes)].tolist())
         if not kinds:
             return
+        self._clauses.append((clause, probes))
         wanted = needs(clause)
-        others = sorted({*wanted.others, *(("cpu",) if wanted.has_cpu else ())})
-        if others:
-            raise KinstError(f"{clause.description}: {', '.join(others)}: is not recorded under QEMU: {_INSTEAD}")
-        if wanted.has_threads and not self._has_warned:
-            self._has_warned = True
-            self._warn("records do not tell threads from each other: self-> is the same in all of them")
-        if delivery.way is Way.COUNT:
-            return
-        self._is_recorded = True
-        arguments = arguments_of(wanted, kinds, self._arch)
-        known = argument_fields(self._arch)
+        names = sorted({*wanted.others, *(("cpu",) if wanted.has_cpu else ())})
+        fields = [*self._arguments(clause, wanted, kinds), *registers_of(wanted, self._arch)]
+        try:
+            for name in names:
+                fields += self._known.of(name, kinds)
+            name = "self->"
+            if wanted.has_threads:
+                fields += self._known.of_thread()
+        except NotKeptError as error:
+            raise KinstError(f"{clause.description}: {name}: {error}: {_INSTEAD}") from None
+        if delivery.way is not Way.COUNT or fields:
+            self._record(clause, fields)
+
+    def _arguments(self, clause: Clause, wanted: Needs, kinds: set[int]) -> Iterable[str]:
+        arguments, known = arguments_of(wanted, kinds, self._arch), argument_fields(self._arch)
         if missing := [name for name in arguments if name not in known]:
             raise KinstError(f"{clause.description}: {missing[0]}: is in no register, and not recorded: {_INSTEAD}")
-        fields = [*arguments, *registers_of(wanted, self._arch), TIME]
-        self._fields |= dict.fromkeys(fields)
+        return arguments
+
+    def _record(self, clause: Clause, fields: Iterable[str]) -> None:
+        """Let each hit be recorded with these fields, and with the CPU if that can be."""
+        self.all_hits()
+        self._fields = joined((*self._fields, *fields))
         if len(self._fields) > MOST_FIELDS:
-            raise KinstError(f"{clause.description}: a record has {MOST_FIELDS} words at most: read fewer")
+            raise KinstError(f"{clause.description}: a record has {MOST_FIELDS} fields at most: read fewer")
 
     def all_hits(self) -> None:
-        """Record each hit: Python is called for it."""
+        """Record each hit: Python is called for it, or a clause reads more than its probe."""
         self._is_recorded = True
-        self._fields |= {TIME: None}
+        own = [TIME, *self._known.of_any_cpu()]
+        with suppress(NotKeptError):  # then it knows none
+            own += (field for name in _TASK if self._notes_tasks for field in self._known.of(name, set()))
+        self._fields = joined((*self._fields, *own))
+
+    def check(self, made: Manifest, refused: str) -> None:
+        """Look at what the image that was made has. Raises KinstError: a clause would never run."""
+        manifest, gone = self._manifest, np.zeros(len(self._manifest.probes), np.bool_)
+        lost = ~np.isin(manifest.sites["address"], made.sites["address"])
+        gone[manifest.enablings["probe"][lost[manifest.enablings["site"]]]] = True
+        left = self._identifiers[~gone]
+        for clause, probes in self._clauses:
+            own = np.intersect1d(probes, self._identifiers)
+            if not np.isin(own, left).any():
+                raise KinstError(f"{clause.description}: has no probe under QEMU: {refused}: {_INSTEAD}")
 
     def request(self) -> Request:
         """What the image has to keep, with the largest ring."""
         if not self._is_recorded:
             return COUNT
-        return Request(Action.RECORD, tuple(self._fields), _MOST_RECORDS, None)
+        stride, records = Standalone(Action.RECORD, 0, 0, 0, 0, self._fields).stride, _MOST_RECORDS
+        while records * stride > _MOST_BYTES:
+            records //= 2
+        return Request(Action.RECORD, self._fields, records, None)

@@ -83,12 +83,25 @@ class Qemu:
     def resume(self) -> None:
         """Let the guest run. Raises MachineError."""
         if self._ended is None:
-            self.monitor.ask("cont")
+            self._asked("cont")
 
     def pause(self) -> None:
         """Pause the guest. Raises MachineError."""
         if self._ended is None:
-            self.monitor.ask("stop")
+            self._asked("stop")
+
+    def _asked(self, command: str) -> Any:
+        """The answer to a command of QMP; None: QEMU has ended meanwhile, and `end` says why. Raises MonitorError."""
+        try:
+            return self.monitor.ask(command)
+        except MonitorError:
+            try:
+                self._process.wait(_PATIENCE)  # the monitor is closed before the process is gone
+            except subprocess.TimeoutExpired:
+                pass
+            else:
+                return None
+            raise
 
     def end(self) -> End | None:
         """Why the guest has ended; None: it has not.
@@ -106,8 +119,8 @@ class Qemu:
         return self._ended
 
     def _note(self, event: str, data: Mapping[str, Any]) -> None:
-        if event == "STOP" and (state := self.monitor.ask("query-status")["status"]) in _BROKEN:
-            raise MachineError(f"{self._why()} ({state})")
+        if event == "STOP" and (answer := self._asked("query-status")) and answer["status"] in _BROKEN:
+            raise MachineError(f"{self._why()} ({answer['status']})")
         if event == "GUEST_PANICKED":
             self._ended = End.GUEST_PANIC
         elif event == "SHUTDOWN":

@@ -5,6 +5,7 @@ To plan the jumps of all functions of Linux takes ten seconds; QEMU boots it in 
 """
 
 import hashlib
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,23 +16,27 @@ import kinst.rewriter
 import kinst.targets
 from kinst.rewriter.naming.resolve import Resolution
 from kinst.rewriter.planning.plan import Plan
+from kinst.rewriter.program import Program
 from kinst.rewriter.rewriting import Opened, plan_of
 from kinst.rewriter.shell.cache_home import is_private, own_folder
 from kinst.rewriter.shell.fresh_file import fresh_file
 from kinst.rewriter.shell.progress import Progress
+from kinst.rewriter.standalone.places.spare import data_gaps
 from kinst.rewriter.standalone.report import may_move, no_jump_summary
 from kinst.rewriter.standalone.request import Request
 from kinst.rewriter.writing.write import write_image
 from kinst.targets.errors import KinstError, PlacementError
 from kinst.targets.image import Image, open_image
 from kinst.targets.manifest.packed import Manifest, find_manifest
-from kinst.targets.standalone import Action
+from kinst.targets.standalone import Action, stack_of
 from kinst.targets.visible import visible
 
 _FOLDER: Final = "live"
 _DEPTH: Final = 2  # folders of ours: kinst-rewrite/live
 _FEWER: Final = 4  # times smaller is the next ring that is tried if one does not fit
-_LEAST: Final = 1 << 6  # records
+_LEAST: Final = 1 << 4  # records
+_ALIGNMENT: Final = 64  # bytes, of data
+_SHALLOWEST: Final = 1 << 5  # words of the stack
 _KEPT: Final = 16  # files; older ones are removed
 _LONGEST: Final = 1 << 14  # characters of the summary of refused sites
 
@@ -84,13 +89,47 @@ def _written(
 def _planned(opened: Opened, resolution: Resolution, request: Request, progress: Progress) -> Plan:
     """The plan with the largest ring that fits inside the image; if none does, with memory after its end, which is then
     watched for stores of the guest."""
-    sizes = [request]
-    while sizes[-1].action is Action.RECORD and sizes[-1].capacity > _LEAST:
-        sizes.append(replace(sizes[-1], capacity=sizes[-1].capacity // _FEWER))
-    for one in sizes:
+    for one in _sizes(opened.program, request):
         with suppress(PlacementError):
             return plan_of(opened, resolution, alone=one, progress=progress)
     return plan_of(opened, resolution, alone=replace(request, is_watched=True), progress=progress)
+
+
+def _sizes(program: Program, request: Request) -> list[Request]:
+    """What to try, one after the other. The gaps of a kernel that maps only itself are known before it is planned,
+    which takes seconds: there it is the deepest stack, and then the most records, that fit.
+
+    Raises:
+        PlacementError: none do.
+    """
+    if request.action is not Action.RECORD or not len(program.patched_at_boot):
+        return [*_smaller(request, _FEWER)]
+    largest = max((end - start for start, end in data_gaps(program.image)), default=0)
+    while True:
+        fitting = (one for one in _smaller(request, 2) if one.ring_size + _ALIGNMENT <= largest)
+        found = next(fitting, None)
+        shallower = replace(request, fields=tuple(map(_shallower, request.fields)))
+        if found is not None:
+            return [found]
+        if shallower == request:
+            raise PlacementError(
+                f"{program.image.path}: such a kernel maps only itself, and has room inside for {largest:,} bytes of "
+                f"data, in which {_LEAST} records do not fit: let clauses read less, or leave --on out"
+            )
+        request = shallower
+
+
+def _smaller(request: Request, by: int) -> Iterator[Request]:
+    """The request, and others whose rings are so many times smaller each."""
+    yield request
+    while request.action is Action.RECORD and request.capacity > _LEAST:
+        request = replace(request, capacity=max(request.capacity // by, _LEAST))
+        yield request
+
+
+def _shallower(field: str) -> str:
+    stack = stack_of(field)
+    return field if stack is None or stack.words <= _SHALLOWEST else str(replace(stack, words=stack.words // 2))
 
 
 def _kept(path: Path) -> StandaloneImage | None:

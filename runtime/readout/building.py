@@ -1,4 +1,4 @@
-"""All that was prepared, and memory that is somewhere else -> what its standalone image has found, traced.
+"""A prepared standalone image, and memory that is somewhere else -> probes that fire for what is in that memory.
 
 Like `kinst.runtime.tracing.guests.building`, for a guest that runs elsewhere, or ran.
 """
@@ -40,17 +40,17 @@ class Readout:
     answer: ClassVar = ""
 
     def go(self, limits: Limits, console: Callable[[bytes], None], after_turn: Callable[[], None]) -> End:
-        """Let probes fire for what was found; live, until something ends it. Raises MachineError: memory cannot be read
+        """Let probes fire for what was found; live, until a limit ends it. Raises MachineError: memory cannot be read
         any more."""
         return self.readings.run(limits, after_turn)
 
     def ending(self, outcome: Outcome) -> Ending:
-        """Of the guest there is nothing to tell: it may go on."""
+        """The end of the readings. The guest itself may go on."""
         return bare_ending(outcome)
 
 
 class ReadoutBuilding:
-    """Makes a `Readout` of what was prepared: a `kinst.runtime.tracing.guests.built.Build`."""
+    """Makes a `Readout` of a prepared image: a `kinst.runtime.tracing.guests.built.Build`."""
 
     def __init__(self, source: Source, interval: int | None, end: float = math.inf) -> None:
         """Read `source` once, or again every `interval` ns, up to `end`, of time.monotonic()."""
@@ -59,13 +59,13 @@ class ReadoutBuilding:
     def __call__(
         self, prepared: Prepared, types: ImageTypes, plug_ins: PlugIns, warn: Callable[[str], None]
     ) -> Readout:
-        """Nothing is read yet. Raises KinstError: the image is no standalone one, or memory is of another machine."""
+        """Nothing is read yet. Raises KinstError: the image is not standalone, or memory is of another machine."""
         manifest = prepared.manifest
         if manifest is None or manifest.standalone is None:
             raise UsageError(
                 f"{prepared.path}: is not standalone, and keeps nothing: kinst-rewrite --standalone makes one"
             )
-        image, probes = prepared.image, StandaloneProbes(prepared, manifest, manifest.standalone)
+        image, probes = prepared.image, StandaloneProbes(prepared, manifest, manifest.standalone, warn)
         host = NoGuest(ClockKind.HOST, image.facts, probes.frame)
         board = prepared.facts
         ram = range(board.ram_base, board.ram_base + board.ram_size)

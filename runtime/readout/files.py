@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from kinst.runtime.readout.memory import Memory, Space, UnreadableError
 from kinst.targets.elf.core import Core
 
-_CHUNK: Final = 1 << 24  # bytes of a file that are looked through at a time
+_CHUNK: Final = 1 << 24  # bytes of a file that are searched at a time
 
 
 class RawDump:
@@ -90,7 +90,7 @@ class CoreDump:
 
 
 def _offsets(data: NDArray[np.uint8], content: bytes) -> Iterator[int]:
-    """Where `content` is in a file, which may be larger than memory."""
+    """The offsets of `content` in a file, which may be larger than memory."""
     for start in range(0, len(data), _CHUNK):
         chunk = data[start : start + _CHUNK + len(content) - 1].tobytes()
         at = chunk.find(content)

@@ -1,4 +1,4 @@
-"""A gdb stub, such as QEMU's or OpenOCD's -> the memory of its guest, which stands still while it is read.
+"""A gdb stub, such as QEMU's or OpenOCD's -> the memory of its guest, which is halted while it is read.
 
 To connect halts the guest; to detach lets it go on. QEMU would also start one that has not begun (-S): that one is left
 alone. Virtual addresses are those of the CPU that the stub chooses. QEMU can be asked for physical ones.
@@ -49,7 +49,7 @@ class GdbStub:
                 guest = _HaltedGuest(self.name, packets)
                 yield guest
             except StubError:
-                packets.tell("D")  # whatever it means, the guest shall not be left halted
+                packets.send_last("D")  # whatever it means, the guest shall not be left halted
                 raise
             except BaseException:
                 guest.leave()
@@ -65,7 +65,8 @@ class _HaltedGuest:
         offered = dict(one.partition("=")[::2] for one in packets.ask("qSupported").split(";"))
         size = offered.get("PacketSize", "")
         limit = int(size, 16) if re.fullmatch(r"[0-9a-fA-F]{1,8}", size) else _SMALLEST
-        self._most = max(8, (min(limit, LONGEST) - 8) // 2)  # bytes of memory for each reply
+        # In bytes of memory: each is two digits of a reply, and the frame ($, #, checksum) takes less than 8 more.
+        self._most = max(8, (min(limit, LONGEST) - 8) // 2)
         if "QStartNoAckMode+" in offered and packets.ask("QStartNoAckMode") == "OK":
             packets.stop_acknowledging()
         reason = packets.ask("?")
@@ -77,9 +78,9 @@ class _HaltedGuest:
         self.spaces: Sequence[Space] = (Space.VIRTUAL, Space.PHYSICAL) if knows_physical else (Space.VIRTUAL,)
 
     def leave(self) -> None:
-        """Let it go on, as it did before."""
+        """Let the guest continue as before."""
         self._packets.hurry()
-        if self._is_physical:
+        if self._is_physical:  # QEMU would keep the mode for the next debugger
             self._packets.ask(f"{_PHYSICAL}0")
         if not self._has_not_begun():
             self._packets.ask("D")
@@ -112,17 +113,19 @@ class _HaltedGuest:
             self._is_physical = is_physical
 
     def _some(self, space: Space, address: int, size: int) -> bytes:
-        """At least one byte of memory, at most `size`: a stub may stop where it cannot go on."""
+        """At least one byte of memory, at most `size`: a stub may return less where it cannot read on."""
         reply = self._packets.ask(f"m{address:x},{size:x}")
+        # An error is `E` and two digits, or `E.` and text; empty: the stub has no `m`. Memory that begins with 0xe? is
+        # not mistaken for one: it has an even number of digits.
         if re.fullmatch(r"E..|E\.[^#]*|", reply):
             why = _shown(reply) or "no m"
             raise UnreadableError(f"{self._name}: cannot read {space.value} address {address:#x} ({why})")
         if not re.fullmatch(r"([0-9a-fA-F]{2})+", reply) or len(reply) > 2 * size:
-            raise StubError(f"{self._name}: {address:#x}: a reply that the protocol does not know ({_shown(reply)})")
+            raise StubError(f"{self._name}: {address:#x}: a reply that is not in the protocol ({_shown(reply)})")
         return bytes.fromhex(reply)
 
     def find(self, content: bytes) -> Iterator[int]:
-        """None: to look through all memory would halt the guest for long."""
+        """Nothing: searching all memory would halt the guest for long."""
         return iter(())
 
 

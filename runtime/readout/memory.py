@@ -13,14 +13,14 @@ from kinst.targets.errors import MachineError
 
 
 class Space(Enum):
-    """What an address means."""
+    """The kind of an address."""
 
     VIRTUAL = "virtual"
     PHYSICAL = "physical"
 
 
 class UnreadableError(MachineError):
-    """There is no such memory, or none that can be read. The message names the source and the address."""
+    """There is no such memory, or it cannot be read. The message names the source and the address."""
 
 
 class Memory(Protocol):
@@ -28,12 +28,12 @@ class Memory(Protocol):
 
     @property
     def spaces(self) -> Sequence[Space]:
-        """The spaces that it knows, the one to try first in front."""
+        """The spaces in which it can be read, in the order to try."""
         ...
 
     @property
     def is_slow(self) -> bool:
-        """Whether to look through all of it would take too long: `find` finds nothing."""
+        """Whether searching all of it would take too long: `find` finds nothing."""
         ...
 
     def read(self, space: Space, address: int, size: int) -> bytes:
@@ -55,9 +55,10 @@ class Source(Protocol):
 
     @property
     def name(self) -> str:
-        """How messages call it."""
+        """Its name in messages."""
         ...
 
     def open(self) -> AbstractContextManager[Memory]:
-        """Memory as it is now. It is not changed, and a guest that ran goes on behind it. Raises MachineError."""
+        """Memory as it is now. It is not changed, and a guest that was running continues afterwards. Raises
+        MachineError."""
         ...

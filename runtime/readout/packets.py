@@ -2,7 +2,7 @@
 
     $text#cc   cc: the sum of the bytes of text modulo 256, two hexadecimal digits
     +  -       it arrived; send it again. A stub can be asked to do without.
-    %text#cc   what a stub tells by itself, which nobody here has asked for
+    %text#cc   a notification, which a stub sends unasked; none of them is used here
     x*c        in a reply: x is there `c` - 29 times in all, but once
 
 (GDB manual, appendix E, "Overview".)
@@ -26,12 +26,12 @@ _RUN: Final = 29  # what a run's character has more than repetitions
 
 
 class StubError(MachineError):
-    """Behind the connection there is no stub that does what the protocol says. The message names it."""
+    """The other end of the connection is not a stub that follows the protocol. The message names it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """How many seconds a stub may take."""
+    """The time limits for a stub, in seconds."""
 
     reply: float = 5.0  # for one reply
     exchange: float = 30.0  # for all that is asked of it at a time, and for as long as memory comes from it
@@ -42,7 +42,7 @@ class Packets:
     """A connection to a stub."""
 
     def __init__(self, name: str, connection: socket.socket, patience: Patience) -> None:
-        """`name` is for messages. The exchange begins now."""
+        """`name` is for messages. The time of the exchange begins now."""
         self._name, self._connection, self._patience = name, connection, patience
         self._received = bytearray()
         self._start = time.monotonic()
@@ -51,15 +51,15 @@ class Packets:
         self._has_acknowledgements = True
 
     def stop_acknowledging(self) -> None:
-        """The stub sends no acknowledgements from now on, and wants none."""
+        """From now on, acknowledgements are neither sent nor expected (QStartNoAckMode)."""
         self._has_acknowledgements = False
 
     def earn(self, size: int) -> None:
-        """Allow more time for the exchange: `size` bytes of memory have come."""
+        """Allow more time for the exchange: `size` bytes of memory have arrived."""
         self._end = min(self._end + size / _SLOWEST, self._patience.end)
 
     def hurry(self) -> None:
-        """Allow no more for the rest of the exchange than for a few replies."""
+        """Allow only the time of a few replies for the rest of the exchange."""
         self._end = min(self._end, time.monotonic() + _TRIES * self._patience.reply)
 
     def ask(self, request: str) -> str:
@@ -67,8 +67,8 @@ class Packets:
         self._send(request)
         return self.reply()
 
-    def tell(self, request: str) -> None:
-        """Send a request as the last thing, whether it arrives or not."""
+    def send_last(self, request: str) -> None:
+        """Send a last request, without waiting for a reply."""
         with suppress(StubError):
             self._put(_framed(request))
 
@@ -77,13 +77,15 @@ class Packets:
         self._begin()
         for _ in range(_TRIES):
             text, check = self._packet()
+            # Without acknowledgements no packet can be requested again, and TCP has checked the bytes: GDB ignores the
+            # checksum then, too.
             if not self._has_acknowledgements:
                 return self._expanded(text)
             if check == sum(text) & 0xFF:
                 self._put(b"+")
                 return self._expanded(text)
             self._put(b"-")
-        raise StubError(f"{self._name}: what it sends does not arrive: the checksum was wrong {_TRIES} times")
+        raise StubError(f"{self._name}: its replies do not arrive intact: the checksum was wrong {_TRIES} times")
 
     def _send(self, request: str) -> None:
         self._begin()
@@ -94,23 +96,23 @@ class Packets:
         raise StubError(f"{self._name}: refused a request {_TRIES} times ({request[:40]})")
 
     def _begin(self) -> None:
-        """Of a request, or of waiting for a reply. Raises StubError: there is no time left for any."""
+        """Begin a request, or to wait for a reply. Raises StubError: there is no time left."""
         now = time.monotonic()
         if now >= self._end:
             raise self._late()
         self._deadline = min(now + self._patience.reply, self._end)
 
     def _is_acknowledged(self) -> bool:
-        """Skip to the answer whether the request arrived."""
+        """Whether the request arrived: read on to its acknowledgement."""
         while True:
             byte = self._byte()
             if byte in b"+-":
                 return byte == ord("+")
-            if byte in b"$%":  # a late reply, or news; whoever asks next waits for another
+            if byte in b"$%":  # a late reply, or a notification: not the reply to this request
                 self._rest()
 
     def _packet(self) -> tuple[bytes, int]:
-        """The next packet that is a reply, and its checksum."""
+        """The next packet that is not a notification, and its checksum."""
         while True:
             byte = self._byte()
             if byte == ord("$"):
@@ -119,7 +121,7 @@ class Packets:
                 self._rest()
 
     def _rest(self) -> tuple[bytes, int]:
-        """A packet behind its first byte, and its checksum; -1 if that is none."""
+        """The rest of a packet after its first byte, and its checksum; -1 if that is not a number."""
         while b"#" not in self._received[: LONGEST + 1]:
             if len(self._received) > LONGEST:
                 raise StubError(f"{self._name}: a reply of more than {LONGEST} bytes")
@@ -158,7 +160,7 @@ class Packets:
         return StubError(f"{self._name}: {waited}: is it a gdb stub, and is it free?")
 
     def _late(self) -> StubError:
-        """Replies come, and lead to nothing; or there was hardly any time."""
+        """The error if bytes arrive but no reply is complete in time."""
         took = time.monotonic() - self._start
         return StubError(f"{self._name}: given up after {took:.1f} seconds: what it replies has no end")
 
@@ -172,13 +174,14 @@ class Packets:
             raise StubError(f"{self._name}: the connection is lost: {error.strerror}") from None
 
     def _expanded(self, text: bytes) -> str:
-        """A reply without runs."""
+        """A reply with its run-length encoding expanded."""
+        # The escape character `}` needs no care here: it occurs in binary replies only, which are not requested.
         pieces = text.split(b"*")
         found = bytearray(pieces[0])
         for piece in pieces[1:]:
             count = piece[0] - _RUN if piece and found else 0
             if count < 1 or len(found) + count > LONGEST:
-                raise StubError(f"{self._name}: a reply that the protocol does not know")
+                raise StubError(f"{self._name}: a reply that is not in the protocol")
             found += found[-1:] * count + piece[1:]
         return found.decode("latin-1")
 

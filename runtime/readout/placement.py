@@ -1,9 +1,9 @@
-"""An image and memory -> where in it what the image counts and records is.
+"""An image and memory -> where in that memory the image's counters or records are.
 
-That depends on who loaded the image, and on whether it moved itself. The trampolines tell: they are made for the image
-and for what was asked, nobody writes to them, and what they count is at a fixed distance from them. If they are neither
-where they were linked nor where they are to be loaded, a file is looked through for them, and a stub is asked for the
-places in its machine's RAM where firmware and kernels are put.
+That depends on who loaded the image, and on whether it moved itself. Its trampolines show it: they are made for this
+image and these probes, nothing writes to them, and the counters are at a fixed distance from them. If they are neither
+where they were linked nor where they are to be loaded, a file is searched for them, and through a stub the addresses in
+its machine's RAM are tried at which firmware and kernels are loaded.
 """
 
 from collections.abc import Callable, Iterator
@@ -22,7 +22,7 @@ from kinst.targets.standalone import WORD, Standalone
 Read = Callable[[int, int], bytes]  # link address, size -> bytes
 _SAMPLES: Final = 32  # trampolines that are compared, about
 _SAMPLE: Final = 12  # bytes of each; none is shorter
-_TOLD: Final = 2  # reasons that are told, of those for all places
+_SHOWN: Final = 2  # reasons in the message, of those for all places
 _APART: Final = 2 << 20  # bytes between places where a boot loader puts a kernel
 
 
@@ -57,17 +57,17 @@ class Placement:
         return lambda address, size: memory.read(place.space, self._address(place, address), size)
 
     def physical(self, link: int) -> int:
-        """The physical address of a link address, where `reader` has found the image in physical memory."""
+        """The physical address of a link address, if `reader` has found the image in physical memory."""
         assert self._place is not None, "reader() comes first"
         assert self._place.space is Space.PHYSICAL, "it was found by physical addresses"
         return self._address(self._place, link)
 
     def _address(self, place: Place, link: int) -> int:
-        """Where a link address is in the space of a place."""
+        """The address of a link address, for an image at a place."""
         return self._in_file(place.space, link) + place.distance
 
     def _in_file(self, space: Space, link: int) -> int:
-        """What the file says that a link address is in a space."""
+        """The address that a link address has in a space according to the file."""
         kept = self._standalone
         if space is Space.VIRTUAL:
             return link
@@ -88,9 +88,11 @@ class Placement:
             whys.append(why)
         if unknown:  # the dump may be of nothing but the cells
             return unknown[0]
-        raise MachineError(f"{self._path}: is not in this memory: {'; '.join(dict.fromkeys(whys[:_TOLD]))}")
+        raise MachineError(f"{self._path}: is not in this memory: {'; '.join(dict.fromkeys(whys[:_SHOWN]))}")
 
     def _tried(self, memory: Memory) -> Iterator[Place]:
+        """The places to try, those that cost least first: where it was, where the file says, where the content of a
+        trampoline is, and through a stub each multiple of 2 MiB, with the image at its own offset in that."""
         if self._place is not None:
             yield self._place
         for space in memory.spaces:
@@ -105,7 +107,7 @@ class Placement:
                 yield Place(Space.PHYSICAL, start + lowest % _APART - lowest)
 
     def _is_at(self, memory: Memory, place: Place) -> tuple[bool | None, str]:
-        """Whether the image is at a place, or else why not; None: its trampolines cannot be read, what they write
+        """Empty if the image is at a place, or else why not; None: its trampolines cannot be read, but what they write
         can."""
         kept, is_any = self._standalone, False
         for link, content in self._samples:

@@ -1,4 +1,4 @@
-"""Readings of a guest's memory, once or again and again -> its probes fire for what each has found."""
+"""Readings of a guest's memory, once or periodically -> its probes fire for what is new in each."""
 
 import math
 import time
@@ -67,7 +67,7 @@ class Readings:
         return self._next
 
     def advance(self) -> None:
-        """Read and fire. What took longer than the interval is not made up for."""
+        """Read and fire. Readings that were missed because one took long are not made up for."""
         self._fire(self._read(is_last=False))
         assert self._interval is not None
         self._next = self._host.now() + self._interval
@@ -82,4 +82,4 @@ class Readings:
 
 
 def _nothing() -> None:
-    """Nobody waits for what comes between readings."""
+    """The default: nothing is called between readings."""

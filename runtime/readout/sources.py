@@ -1,4 +1,4 @@
-"""The value of --read -> where memory comes from."""
+"""The value of --read -> the source of memory."""
 
 import math
 import re
@@ -51,4 +51,4 @@ def _file(text: str) -> Source:
         return CoreDump(Path(text), read_core(data))
     if data[:8].tobytes() == b"KDUMP   ":
         raise ImageError("a compressed kdump file: dump memory as an ELF core")
-    raise ImageError(f"no ELF core: --read takes {_FORMS}")
+    raise ImageError(f"not an ELF core: --read takes {_FORMS}")

@@ -1,4 +1,4 @@
-"""Linux: a probe that fires -> the task that its CPU runs, and what the kernel keeps of it.
+"""Linux: a probe that fires -> the task that its CPU runs, and its attributes in the kernel's structures.
 
 Where the current task is, the machine's record says (`kinst.targets.arch.linux.CurrentTask`). The names of a task's
 members have not changed since 2.6; where they lie is asked of BTF or DWARF.
@@ -40,7 +40,7 @@ _CONSTANTS: Final = {"zonename": b"global", "jailname": b"0"}
 
 
 class LinuxProfile:
-    """`GuestProfile` of Linux. Before the first task runs, and where the types do not tell, numbers are 0."""
+    """`GuestProfile` of Linux. Before the first task runs, and without the types that are needed, numbers are 0."""
 
     description = "the task; an interrupt on its stack has its own, and so has each stack of interrupts"
 
@@ -52,7 +52,7 @@ class LinuxProfile:
         self._stack_pointer = guest.arch.stack_pointer
         self._way = cache(lambda *members: find_way(guest.types, _TASK, members))  # types are large: asked when wanted
         self._saved = SavedRegisters(guest)
-        self._threads = LinuxThreads(guest.memory, self._way, guest.stack_size)
+        self._threads = LinuxThreads(guest.memory, self._way, guest.stack_size, sees_others=guest.task is None)
         self._tasks = LinuxTasks(guest)
 
     def begin(self, forget: Callable[[int], None]) -> None:
@@ -61,7 +61,7 @@ class LinuxProfile:
         self._threads.begin(forget)
 
     def thread(self, firing: Firing) -> int:
-        """The task's. What an interrupt runs has a key of its own."""
+        """The task's key. An interrupt handler has a key of its own."""
         key = self._guest.threads.thread(firing)
         task = 0 if key < 0 else self._current()
         if not task:
@@ -71,8 +71,8 @@ class LinuxProfile:
         return key if found is None else found
 
     def ranges(self, changed: Callable[[], None]) -> ThreadRanges | None:
-        """By the stack, the register with the task or with the CPU's own data, and what tells a task from the next one
-        at its address."""
+        """By the stack, the register with the task or with the CPU's own data, and what distinguishes a task from the
+        next one at its address."""
         stacks = self._guest.threads.ranges(changed)
         if stacks is None:
             return None
@@ -106,7 +106,7 @@ class LinuxProfile:
             return None
 
     def integer(self, firing: Firing, name: str) -> int:
-        """pid (of the thread group, as users count processes), tid, ppid, uid, gid, curthread; errno where a system
+        """pid (of the thread group, as in user space), tid, ppid, uid, gid, curthread; errno where a system
         call returns; others are 0."""
         if name == "errno":
             error = firing.enabling.error
@@ -126,7 +126,7 @@ class LinuxProfile:
         return self._guest.is_user(firing)
 
     def user_registers(self, firing: Firing) -> Sequence[int] | None:
-        """See `GuestProfile`: what the task's last entry into the kernel saved. Threads of the kernel have none."""
+        """See `GuestProfile`: what the task's last entry into the kernel saved. Kernel threads have none."""
         if self._guest.is_user(firing):
             return firing.regs
         task, at = self._current(), self._saved.from_user
@@ -139,7 +139,7 @@ class LinuxProfile:
         return self._saved.of_kernel(sp)
 
     def tasks(self) -> Sequence[TaskState]:
-        """All threads, the kernel's too."""
+        """All threads, including kernel threads."""
         return list(self._tasks.each())
 
     def why_not(self, name: str) -> str:
@@ -149,10 +149,12 @@ class LinuxProfile:
         return f"{self._guest.name}: pid, execname and the like are 0 or empty: {self._obstacle()}"
 
     def _obstacle(self) -> str:
-        return self._guest.types.obstacle() or f"its types do not tell what {_TASK} is"
+        return self._guest.types.obstacle() or f"its types do not have what {_TASK} is"
 
     def _current(self) -> int:
         """The current task's address; 0 before there is one."""
+        if self._guest.task is not None:
+            return self._guest.task()
         for name in self._current_at.registers:
             task = self._register(name)
             if task & _KERNEL and self._is_there(task):
@@ -194,17 +196,17 @@ class LinuxProfile:
 
 
 def _per_cpu_offsets(guest: Guest) -> tuple[int, ...]:
-    """Where the variable is in per-CPU data, under each of its names that the image has."""
+    """The offset of the variable in per-CPU data, for each of its names that the image has."""
     found = (guest.symbol(name) for name in guest.arch.linux.current.per_cpu_names)
     return tuple(address + guest.bias if address & _KERNEL else address for address in found if address is not None)
 
 
 def linux_profile(guest: Guest) -> LinuxProfile | None:
-    """Of an image that has `init_task`; else None."""
+    """The profile of an image that has `init_task`; else None."""
     return None if guest.symbol("init_task") is None else LinuxProfile(guest)
 
 
 # kernel/panic.c: the CPU that panics writes its number into panic_cpu. Behind the last line ("---[ end Kernel panic"),
-# which a kernel that is to restart (panic_timeout) does not come to, it sets suppress_printk, as nobody else does.
+# which a kernel that is to restart (panic_timeout) does not reach, it sets suppress_printk, which is set nowhere else.
 _PANIC: Final = (PanicSign("panic_cpu", 4, 0xFFFF_FFFF), PanicSign("suppress_printk", 4, 0))
 LINUX: Final = OperatingSystem("linux", "init_task", linux_profile, CONSTANTS, _PANIC)

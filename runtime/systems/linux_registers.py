@@ -21,7 +21,7 @@ _WORD: Final = 8
 
 
 class SavedRegisters:
-    """How one kernel lays out struct pt_regs."""
+    """The layout of struct pt_regs in one kernel."""
 
     def __init__(self, guest: Guest) -> None:
         """Nothing is looked up yet."""
@@ -29,7 +29,7 @@ class SavedRegisters:
 
     @cached_property
     def from_user(self) -> int | None:
-        """Where user mode's registers are, in bytes from the start of the task's stack; None: that is not known."""
+        """The offset of user mode's registers from the start of the task's stack, in bytes; None: it is not known."""
         end, start = map(self._guest.symbol, (_FIRST_END, _FIRST_START))
         if end is not None and start is not None:
             return end - start
@@ -37,7 +37,7 @@ class SavedRegisters:
         return None if kind is None or size is None else size - kind.size
 
     def at(self, address: int) -> Sequence[int] | None:
-        """The registers that are saved at an address; what is not saved is 0. None: nothing is there."""
+        """The registers that are saved at an address; those that are not saved are 0. None: nothing is mapped there."""
         kind = self._kind
         if kind is None:
             return None

@@ -1,4 +1,4 @@
-"""Linux' list of tasks -> what each of them is and does, read while the kernel stands still.
+"""Linux' list of tasks -> the state of each, read while the kernel is stopped.
 
 The kernel changes the list so that a reader who holds no lock can always follow it; where one ends early in spite of
 that, because a task has just gone, what was found until then is all there is.
@@ -18,7 +18,7 @@ _SIGNALS: Final = "struct signal_struct"
 _KERNEL: Final = 1 << 63  # set in every address of the kernel's
 _ADDRESSES: Final = 1 << 64
 _WORD: Final = 8
-_MOST: Final = 4096  # tasks that are looked at, and links that are followed
+_MOST: Final = 4096  # tasks that are read, and links that are followed
 _LONGEST_NAME: Final = 16  # TASK_COMM_LEN
 _NOT_INTERRUPTIBLE: Final = 2  # TASK_UNINTERRUPTIBLE
 _NO_LOAD: Final = 0x400  # TASK_NOLOAD
@@ -37,7 +37,7 @@ class LinuxTasks:
         self._way = cache(lambda start, *members: find_way(guest.types, start, members))  # types are large
 
     def each(self) -> Iterator[TaskState]:
-        """All threads but those that idle; of a kernel that has not come so far, or does not tell its types, none."""
+        """All threads but the idle tasks; none before the kernel has a list, or if its types are not known."""
         tasks, signal = self._place(_TASK, "tasks"), self._way(_TASK, "signal")
         threads, thread = self._place(_SIGNALS, "thread_head"), self._place(_TASK, "thread_node")
         if not self._first or tasks is None:
@@ -53,7 +53,7 @@ class LinuxTasks:
                     return
 
     def _links(self, head: int, offset: int) -> Iterator[int]:
-        """The structures in a list, of which each has its link at an offset."""
+        """The structures in a list, each of which has its list_head at an offset."""
         link = head
         for _ in range(_MOST):
             try:
@@ -95,6 +95,6 @@ class LinuxTasks:
         return found.decode(errors="backslashreplace")
 
     def _place(self, start: str, member: str) -> int | None:
-        """Where a member is in its structure, in bytes."""
+        """The offset of a member in its structure, in bytes."""
         way = self._way(start, member)
         return way[0][0] if way else None

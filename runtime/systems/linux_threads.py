@@ -1,4 +1,4 @@
-"""A task of Linux -> the key of its self-> variables, which no other task ever has; and when a task is gone.
+"""A task of Linux -> the key of its self-> variables, which no other task ever gets; and when a task has ended.
 
 The kernel uses the memory of a task again for the next one, and soon. So a task is known by its address and by a number
 of its own: the canary of its stack, which is random, stays the same across exec, and is there in kernels that are built
@@ -19,8 +19,8 @@ from kinst.runtime.trap.faults import Fault
 
 _WORD: Final = 8
 _ADDRESSES: Final = 1 << 64
-_FEWEST: Final = 64  # tasks that are kept before they are looked at
-OWN_NUMBERS: Final = ("stack_canary", "start_time", "start_boottime")  # of which one names a task, the best first
+_FEWEST: Final = 64  # tasks that are kept before any is checked
+OWN_NUMBERS: Final = ("stack_canary", "start_time", "start_boottime")  # members that identify a task, the best first
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +37,24 @@ _Task = tuple[int, int]  # its address, and its own number
 
 
 class LinuxThreads:
-    """The tasks that used self->. `find` gives the way from a task to a member; None: the kernel does not tell."""
+    """The tasks that used self->. `find` gives the way from a task to a member; None: the kernel does not have it."""
 
-    def __init__(self, memory: Memory, find: Callable[[str], Way | None], stack_size: int | None) -> None:
-        """`stack_size` is that of the kernel's stacks in bytes; None if it is not known. Nothing is read yet."""
+    def __init__(
+        self, memory: Memory, find: Callable[[str], Way | None], stack_size: int | None, *, sees_others: bool = True
+    ) -> None:
+        """Nothing is read yet.
+
+        Args:
+            memory: the guest's.
+            find: see the class.
+            stack_size: that of the kernel's stacks in bytes; None if it is not known.
+            sees_others: whether memory has other tasks than the current one. If not, a task has ended when another one
+                is at its address.
+        """
         self._memory, self._load, self._find = memory, memory.load, find
         self._size = stack_size or _ADDRESSES
+        self._sees_others = sees_others
+        self._latest: dict[int, _Task] = {}  # by address, where others are not seen
         self._keys: dict[_Task, tuple[int, int]] = {}  # -> its key, and the first address of its stack
         self._count = 0
         self._limit = _FEWEST
@@ -51,7 +63,7 @@ class LinuxThreads:
         self._on_change: list[Callable[[], None]] = []
 
     def on_change(self, call: Callable[[], None]) -> None:
-        """Call this when tasks were forgotten."""
+        """Call `call` when tasks were forgotten."""
         self._on_change.append(call)
 
     def begin(self, forget: Callable[[int], None]) -> None:
@@ -71,7 +83,7 @@ class LinuxThreads:
         return known[0]
 
     def known(self, task: int) -> Known | None:
-        """What tells a task by itself that was asked for; None if it is known by its address only."""
+        """How to identify a task that has a key; None if only its address identifies it."""
         if self._own is None:
             return None
         word = task + self._own, self._load(task + self._own, _WORD)
@@ -79,8 +91,13 @@ class LinuxThreads:
         return None if found is None else Known(found[1], found[1] + self._size, word)
 
     def _new(self, task: _Task) -> tuple[int, int]:
-        if len(self._keys) >= self._limit:
-            self._sweep()
+        if self._sees_others:
+            if len(self._keys) >= self._limit:
+                self._sweep()
+        else:
+            if (gone := self._latest.get(task[0])) is not None:
+                self._forget(self._keys.pop(gone)[0])
+            self._latest[task[0]] = task
         self._count += 1
         known = self._keys[task] = self._count, self._number(task[0], "stack")
         return known

@@ -1,4 +1,4 @@
-"""The operating systems that are known, in the order in which an image is asked for their evidence."""
+"""The operating systems that are known, in the order in which an image is searched for their evidence."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -12,13 +12,13 @@ SYSTEMS: Final[tuple[OperatingSystem, ...]] = (LINUX,)
 
 
 def constants_of(image: Image, wanted: str) -> Mapping[str, int]:
-    """D's constants where the image is traced: those of the system that is `wanted` (`--os`), if it is there."""
+    """D's constants for an image: those of the system that is `wanted` (`--os`), if it is in the image."""
     found = _system_of(image, wanted)
     return FREEBSD if found is None else found.constants
 
 
 def panic_of(image: Image, wanted: str) -> tuple[PanicSign, ...]:
-    """What tells that the kernel of that system has panicked; empty: nothing."""
+    """The signs that the kernel of that system has panicked; empty: none are known."""
     found = _system_of(image, wanted)
     return () if found is None else found.panic
 

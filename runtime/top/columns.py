@@ -1,4 +1,4 @@
-"""Rows of the live view -> lines of text, as wide as there is room."""
+"""Rows of the live view -> lines of text that fit the width."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,8 +17,8 @@ _SHARE: Final = 7
 _BAR: Final = 10
 _TREND: Final = HISTORY
 _PICTURE: Final = 24
-_NARROW: Final = 60  # columns below which there is no room for pictures
-_WIDE: Final = 84  # and from which on there is for all of them
+_NARROW: Final = 60  # columns below which there are no pictures
+_WIDE: Final = 84  # columns from which on there are all of them
 _UNITS: Final = ((1_000_000_000, "G"), (1_000_000, "M"), (10_000, "k"))
 _HEADING: Final = "bold"
 _DIM: Final = "dim"
@@ -90,7 +90,7 @@ TASKS_HEADING: Final = f"{'pid':>6} {'tid':>6} s {'time':>9} {'cpu':>5}  name"
 
 
 def task(state: TaskState, share: float, width: int) -> Text:
-    """A line about a task; `share` of the time since the sample before it ran."""
+    """A line about a task; `share` is the part of the time since the previous sample in which it ran."""
     style = "green" if state.state == "R" else ""
     text = Text(
         f"{state.pid:>6} {state.tid:>6} {state.state} {state.runtime / 1e9:>8.2f}s {share:>5.0%}  {state.name}", style

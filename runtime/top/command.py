@@ -18,7 +18,7 @@ from kinst.runtime.tracing.output_format import Format
 from kinst.runtime.tracing.outputs import Consumer, opened_file
 from kinst.runtime.tracing.programs.program_text import Origin, ProgramText
 from kinst.runtime.tracing.request import Request
-from kinst.runtime.tracing.run_command import Wishes, enable, page_file, status_of, with_report
+from kinst.runtime.tracing.run_command import RunOptions, enable, page_file, status_of, with_report
 from kinst.runtime.tracing.tracing import Tracing
 from kinst.targets.errors import KinstError, UsageError
 from kinst.targets.image import open_to_run
@@ -30,11 +30,11 @@ _OWN_PROBES: Final = "fbt:::,kinst:::,sdt::: { @hits[probefunc, probename] = cou
 _SUMMED_UP: Final = 10  # rows
 
 
-def check_screen(request: Request, wishes: Wishes) -> None:
-    """Say before anything is loaded that there can be no screen. Raises KinstError."""
+def check_screen(request: Request, options: RunOptions) -> None:
+    """Check, before anything is loaded, that a screen is possible. Raises KinstError."""
     if request.image is None:
         raise UsageError("--top: there is nothing to watch: give an IMAGE")
-    if wishes.is_list or wishes.is_check or wishes.is_dump or wishes.form is not Format.TEXT:
+    if options.is_list or options.is_check or options.is_dump or options.form is not Format.TEXT:
         raise UsageError("--top: shows a run on a screen: not with -l, -e, -d or --format")
     if not all(stream is not None and stream.isatty() for stream in (sys.__stdin__, sys.__stderr__)):
         raise UsageError("--top: needs a terminal; without one: -n 'fbt:::entry { @[probefunc] = count(); }'")
@@ -46,23 +46,23 @@ def check_screen(request: Request, wishes: Wishes) -> None:
         ) from None
 
 
-def watch(request: Request, limits: Limits, wishes: Wishes) -> int:
+def watch(request: Request, limits: Limits, options: RunOptions) -> int:
     """Run and show it. Returns the exit code. Raises KinstError: it cannot run, or the guest stopped for good."""
-    check_screen(request, wishes)
+    check_screen(request, options)
     has_programs = bool(request.programs)
     if not has_programs:
         request = replace(request, programs=(_default(request),))
     notes = Notes(_to_stderr)
     tracing = Tracing(request, notes.line)
-    enable(tracing, wishes)
+    enable(tracing, options)
     console, printed = Scrollback(), Scrollback()
     with ExitStack() as files:
-        output_file = None if wishes.output is None else files.enter_context(opened_file(wishes.form, wishes.output))
-        console_file = None if wishes.console is None else files.enter_context(wishes.console.open("wb"))
+        output_file = None if options.output is None else files.enter_context(opened_file(options.form, options.output))
+        console_file = None if options.console is None else files.enter_context(options.console.open("wb"))
         copied = Copied(console, console_file)
         shown = TextOutput(Copied(printed, output_file), notes, tracing.tracer, console=copied)
-        output = with_report(shown, tracing, files.enter_context(page_file(wishes)), wishes)
-        run = _run(tracing, output, limits, wishes, (console, printed), notes, "key" if has_programs else "function")
+        output = with_report(shown, tracing, files.enter_context(page_file(options)), options)
+        run = _run(tracing, output, limits, options, (console, printed), notes, "key" if has_programs else "function")
     if has_programs and output_file is None:
         sys.stdout.writelines(f"{line}\n" for line in printed.lines()[:-1])
     elif run.sample is not None and not has_programs:
@@ -77,7 +77,8 @@ def watch(request: Request, limits: Limits, wishes: Wishes) -> int:
 
 
 def _default(request: Request) -> ProgramText:
-    """What is counted if there is no program: the calls of all functions, or what the image was patched with."""
+    """The program if the user gave none: it counts the calls of all functions, or the hits of a patched image's
+    probes."""
     patched = find_manifest(open_to_run(source_of(request).path))
     text = _FUNCTIONS if patched is None else _OWN_PROBES
     return ProgramText(Origin.NAME, text, text)
@@ -92,7 +93,7 @@ def _run(
     tracing: Tracing,
     output: Consumer,
     limits: Limits,
-    wishes: Wishes,
+    options: RunOptions,
     printed: tuple[Scrollback, Scrollback],
     notes: Notes,
     key: str,
@@ -101,7 +102,7 @@ def _run(
 
     guest = tracing.guest
     assert guest is not None, "there is an image"
-    guest.typist.add(wishes.typed, wishes.prompt)
+    guest.typist.add(options.typed, options.prompt)
     run = GuestRun(tracing, guest, output, limits)
     prepared = guest.prepared
     has_two_clocks = prepared.request.configuration.clock is not ClockKind.HOST
@@ -116,7 +117,7 @@ def _run(
 
 
 def _sum_up(sample: Sample) -> None:
-    """The hottest rows, and how long it took."""
+    """Print the rows with the highest counts, and how long the run took."""
     table = sample.tables[0]
     total, rows = sum(table.values.values()), sorted(table.values.items(), key=lambda row: row[1], reverse=True)
     click.echo(

@@ -1,4 +1,4 @@
-"""What is asked for on the screen, in its thread -> what is done between two turns of a CPU, in the guest's.
+"""Commands from the screen's thread -> executed in the guest's thread, between two turns of a CPU.
 
 It sits at the guest's serial line, where the machine looks whenever no CPU runs, even while all of them sleep.
 """
@@ -18,12 +18,12 @@ class Door:
     thread."""
 
     def __init__(self, between: Callable[[], None], end: Callable[[], None], stood: Callable[[int], None]) -> None:
-        """Nothing is asked for yet.
+        """No command is pending yet.
 
         Args:
             between: called in the guest's thread between two turns.
             end: called there to end the run.
-            stood: told of each pause, in ns.
+            stood: called after each pause with its length in ns.
         """
         self._between, self._end, self._stood = between, end, stood
         self._reader, self._writer = os.pipe()  # what wakes a machine that sleeps
@@ -36,7 +36,7 @@ class Door:
         self._is_to_end = False
 
     def close(self) -> None:
-        """Nobody asks or looks any more."""
+        """Close it: there are no more commands."""
         os.close(self._reader)
         os.close(self._writer)
 
@@ -50,11 +50,11 @@ class Door:
 
     @property
     def is_paused(self) -> bool:
-        """Whether the guest is to stand still."""
+        """Whether the guest is paused."""
         return not self._may_run.is_set()
 
     def pause(self) -> None:
-        """Let the guest stand still, and its time."""
+        """Pause the guest and its time."""
         self._may_run.clear()
         self._wake()
 
@@ -94,5 +94,5 @@ class Door:
         return taken
 
     def descriptor(self, *, is_awaited: bool) -> int | None:
-        """See `Source`: there is always something to be asked."""
+        """See `Source`: a command may come at any time."""
         return self._reader

@@ -1,4 +1,4 @@
-"""A guest that is traced in a thread of its own, and what of it a screen in another can see and do."""
+"""A guest that is traced in a thread of its own, and the interface of that thread to the screen's."""
 
 import io
 import threading
@@ -18,7 +18,7 @@ from kinst.runtime.tracing.tracing import Tracing
 
 
 class Copied(io.BytesIO):
-    """A stream for what is to be seen on the screen, and for a file that gets it, too."""
+    """A stream that writes both to the screen and to a file."""
 
     def __init__(self, shown: Scrollback, file: BinaryIO | None) -> None:
         """The file is closed by the caller."""
@@ -26,19 +26,19 @@ class Copied(io.BytesIO):
         self._shown, self._file = shown, file
 
     def write(self, data: bytes, /) -> int:  # type: ignore[override]
-        """Show and write."""
+        """Write to both."""
         if self._file is not None:
             self._file.write(data)
         return self._shown.write(data)
 
     def flush(self) -> None:
-        """Pass on what was written."""
+        """Flush both."""
         if self._file is not None:
             self._file.flush()
 
 
 class GuestRun:
-    """One run. What the screen reads here is there at once: it never waits for the guest."""
+    """One run. Nothing that the screen reads here waits for the guest."""
 
     def __init__(self, tracing: Tracing, guest: Guest, output: Output, limits: Limits) -> None:
         """Programs are enabled. Nothing runs yet."""
@@ -51,22 +51,22 @@ class GuestRun:
         is_counted = guest.prepared.request.configuration.clock is ClockKind.ICOUNT
         self._interludes = Interludes(guest.system, self.door.look) if is_counted else None
         self.ending: Ending | None = None
-        self.is_left = False  # it was ended since nobody wants to see more
+        self.is_left = False  # it was ended because the user left
         self.error: BaseException | None = None
         self._thread = threading.Thread(target=self._go, name="guest")
 
     def start(self) -> None:
-        """Let it run."""
+        """Start the run."""
         if self._interludes is not None:
             self._interludes.start()
         self._thread.start()
 
     def leave(self) -> None:
-        """Nobody wants to see more: it will be ended."""
+        """The user has left: the run will be ended."""
         self.is_left = True
 
     def stop(self) -> None:
-        """End it, if it runs, and wait until all that comes at the end is printed."""
+        """End the run, if it is not over, and wait until its last output is printed."""
         self.door.end()
         self._thread.join()
         if self._interludes is not None:
@@ -75,12 +75,12 @@ class GuestRun:
 
     @property
     def sample(self) -> Sample | None:
-        """The latest."""
+        """The latest sample."""
         return self._sampler.latest
 
     @property
     def is_over(self) -> bool:
-        """Whether it has ended, well or not."""
+        """Whether the run has ended, with or without an error."""
         return self.ending is not None or self.error is not None
 
     def _between(self) -> None:

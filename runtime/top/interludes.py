@@ -1,4 +1,4 @@
-"""A screen beside a guest by the instruction clock -> looks in the middle of a CPU's turn, where turns take long.
+"""A screen beside a guest with the instruction clock -> samples in the middle of a CPU's turn, if turns take long.
 
 A turn is as many instructions, and so takes as long as what probes do in it: seconds, if Python runs at each hit. Turns
 must end where they end without a screen. So the engine alone stops, between two blocks of code, and goes on in the same
@@ -15,10 +15,10 @@ _INTERVAL: Final = 0.25  # seconds
 
 
 class Interludes:
-    """A thread that asks for looks while the engine runs."""
+    """A thread that requests samples while the engine runs."""
 
     def __init__(self, system: System, look: Callable[[], None]) -> None:
-        """`look` is called in the guest's thread."""
+        """`look` is called in the guest's thread, to take a sample."""
         self._system, self._look = system, look
         self._lock = threading.Lock()
         self._is_running = self._is_asked = False
@@ -27,11 +27,11 @@ class Interludes:
         system.attach_interlude(self)
 
     def start(self) -> None:
-        """Begin to ask."""
+        """Start the thread."""
         self._thread.start()
 
     def close(self) -> None:
-        """Nobody looks any more."""
+        """Stop the thread."""
         self._is_over.set()
         if self._thread.is_alive():
             self._thread.join()
@@ -44,7 +44,7 @@ class Interludes:
                     self._system.engine.stop()
 
     def begin(self) -> None:
-        """See `Interlude`: look, if that was asked for."""
+        """See `Interlude`: take a sample, if one was requested."""
         if self._is_asked:
             self._is_asked = False
             self._look()
@@ -52,7 +52,7 @@ class Interludes:
             self._is_running = True
 
     def ended(self) -> bool:
-        """See `Interlude`: whether there is to be a look."""
+        """See `Interlude`: whether a sample was requested."""
         with self._lock:
             self._is_running = False
         return self._is_asked

@@ -1,6 +1,6 @@
 """Lines of text -> parts of the live view's screen that scroll: a table, a console.
 
-Only the lines that can be seen are made, so that a table of fifty thousand functions costs as much as one of fifty.
+Only the visible lines are made, so that a table of fifty thousand functions costs as much as one of fifty.
 """
 
 from collections.abc import Callable, Sequence
@@ -37,10 +37,10 @@ class Pane(ScrollView, can_focus=True):
         super().__init__(id=name, classes=classes)
         self._line, self._heading = line, heading
         self._count = 0
-        self.follows = False  # whether the last line stays in sight, until somebody scrolls up
+        self.follows = False  # whether the last line stays in sight, until the user scrolls up
 
     def set_lines(self, count: int) -> None:
-        """There are so many lines now, and they may all be others than before."""
+        """Set the number of lines. All of them are redrawn."""
         was_at_end = self.is_vertical_scroll_end
         self._count = count
         self.virtual_size = Size(0, count + (self._heading is not None))
@@ -64,7 +64,7 @@ class Pane(ScrollView, can_focus=True):
 
 
 class ConsolePane(Pane):
-    """A console: what it shows, and when it has the focus the keys for it."""
+    """A console: it shows the guest's output, and when it has the focus sends keys to the guest."""
 
     def __init__(self, type_keys: Callable[[bytes], None], *, name: str, classes: str = "") -> None:
         """`type_keys` sends keys to the guest."""
@@ -97,6 +97,6 @@ class ConsolePane(Pane):
 
 
 def _control(key: str) -> bytes:
-    """What Ctrl and a letter send."""
+    """The character that Ctrl and a letter send."""
     letter = key.removeprefix("ctrl+")
     return bytes([ord(letter) & 0x1F]) if letter != key and len(letter) == 1 and letter.isalpha() else b""

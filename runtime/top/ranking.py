@@ -1,4 +1,4 @@
-"""Samples, one after another -> rows in the order that is wanted, with rates and how these went up and down."""
+"""Consecutive samples -> sorted rows, with rates and their trends."""
 
 from collections import deque
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ _SECOND: Final = 1e9
 
 
 class Order(Enum):
-    """What rows are sorted by."""
+    """The order of rows."""
 
     RATE = "rate"
     VALUE = "count"
@@ -47,7 +47,7 @@ class Ranking:
         self._lengths: deque[float] = deque(maxlen=HISTORY)  # seconds
 
     def add(self, sample: Sample, table: Table) -> None:
-        """The next sample, and the table of it that is ranked here."""
+        """Add the next sample, with its table that is ranked here."""
         before, known = self._before, self._table.values if self._table else {}
         self._before, self._table = sample, table
         self.total, self._greatest = sum(table.values.values()), max(table.values.values(), default=0)
@@ -55,17 +55,17 @@ class Ranking:
             return
         self._seconds, self._guest_seconds = (sample.wall - before.wall) / 1e9, (sample.time - before.time) / 1e9
         values = table.values.items() if table.is_growing and self._seconds > 0 else ()
-        # What clear() and trunc() took away did not happen less often.
+        # A value that shrank was cleared or truncated by the program: that is not a negative rate.
         self._grown.append({key: grown for key, value in values if (grown := value - known.get(key, 0)) > 0})
         self._lengths.append(self._seconds)
 
     @property
     def rate(self) -> float:
-        """All that was added, a second of the host's time."""
+        """The rate of all keys together, per second of the host's time."""
         return _rate(sum(self._grown[-1].values()), self._seconds) if self._grown else 0.0
 
     def keys(self, order: Order, wanted: str) -> list[str]:
-        """The keys that match a text or pattern, in an order."""
+        """The keys that match a text or pattern, sorted."""
         values = self._table.values if self._table else {}
         keys = [key for key in values if matches(wanted, key)]
         keys.sort()
@@ -80,7 +80,7 @@ class Ranking:
         return keys
 
     def row(self, key: str) -> RankedRow:
-        """What is known of a key."""
+        """The row of a key."""
         assert self._table is not None, "there was a sample"
         grown = self._grown[-1].get(key, 0) if self._grown else 0
         value, total = self._table.values[key], self.total
@@ -104,7 +104,7 @@ def _rate(grown: int, seconds: float) -> float:
 
 
 def sparkline(numbers: list[float] | list[int]) -> str:
-    """A character for each number, as high as it is great; a blank for 0."""
+    """A character for each number, whose height is proportional to it; a blank for 0."""
     highest = max(numbers, default=0)
     if highest <= 0:
         return " " * len(numbers)
@@ -113,7 +113,7 @@ def sparkline(numbers: list[float] | list[int]) -> str:
 
 
 def matches(wanted: str, key: str) -> bool:
-    """Whether a key contains a text, or, if that has `*` or `?`, is as it says from its first character to its last."""
+    """Whether a key contains a text, or, if that has `*` or `?`, matches it as a pattern from beginning to end."""
     if "*" in wanted or "?" in wanted:
         return fnmatchcase(key, wanted)
     return wanted in key

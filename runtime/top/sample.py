@@ -1,4 +1,4 @@
-"""What the live view shows of a guest at one moment: plain values, taken in the guest's thread and drawn in another."""
+"""A sample of a guest for the live view: plain values, taken in the guest's thread and drawn in another."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -17,7 +17,7 @@ from kinst.runtime.tracing.tracer import Output, Tracer
 from kinst.targets.visible import visible
 
 INTERVAL: Final = 500_000_000  # ns of the host's time between two samples
-_PATIENCE: Final = 20  # a sample may take a twentieth of the time
+_PATIENCE: Final = 20  # taking samples may take a twentieth of the time
 _LONGEST: Final = 4 * INTERVAL  # but what is shown is never older; the first sample takes long, since names are read
 _GROWING: Final = frozenset({AggregatingFunction.COUNT, AggregatingFunction.SUM})
 _SHOWN: Final = Style(hex, lambda _address, symbol: symbol.rpartition("`")[2], bytes.hex)
@@ -45,14 +45,14 @@ class Sampler:
         self._system.clock.stand_still(duration)
 
     def take_if_due(self, *, is_due: Callable[[], bool]) -> None:
-        """Take a sample if it is time to, or there is another reason."""
+        """Take a sample if the interval is over, or `is_due`."""
         now = time.monotonic_ns()
         if now >= self._next or is_due():
             self.take()
             self._next = now + min(max(INTERVAL, _PATIENCE * (time.monotonic_ns() - now)), _LONGEST)
 
     def take(self) -> Sample:
-        """Take a sample, which is the latest from then on."""
+        """Take a sample, which becomes the latest."""
         self._tracer.read(self._output)
         current = self._system.current
         tables = tuple(map(self._table, self._aggregations))
@@ -82,8 +82,8 @@ class Sampler:
         return Table(aggregation.shown, heading, values, pictures, is_growing)
 
     def _key(self, aggregation: Aggregation, key: Key) -> str:
-        told = [self._values.value(kind, value) for kind, value in zip(aggregation.keys, key, strict=True)]
-        return "  ".join(map(_text, told)) or "all"
+        shown = [self._values.value(kind, value) for kind, value in zip(aggregation.keys, key, strict=True)]
+        return "  ".join(map(_text, shown)) or "all"
 
     # -- CPUs ---------------------------------------------------------------------------------------------------------
 
@@ -108,7 +108,7 @@ def _text(value: Any) -> str:
 
 
 def _picture(cell: Cell) -> str:
-    """A distribution, from its lowest bucket with something in it to the highest."""
+    """A distribution, from its lowest bucket that is not empty to the highest."""
     buckets = {bucket: count for bucket, count in cell.buckets.items() if count > 0}
     if not buckets:
         return ""

@@ -1,6 +1,6 @@
-"""A run in another thread -> a screen of the terminal: the hottest functions, CPUs, tasks and the console, and keys.
+"""A run in another thread -> a screen of the terminal: the hottest functions, CPUs, tasks and the console; and keys.
 
-This file, and panes.py and columns.py for what it shows, are the only ones that know textual (and rich, its text).
+This file, panes.py and columns.py are the only ones that use textual (and rich, for its text).
 """
 
 import asyncio
@@ -53,7 +53,7 @@ by the guest's time and by the host's. share: part of all hits.
 
 @dataclass(frozen=True, slots=True)
 class Titles:
-    """What is said of a run that does not change."""
+    """The facts about a run that do not change."""
 
     image: str
     machine: str
@@ -62,7 +62,7 @@ class Titles:
 
 
 class Help(ModalScreen[None]):
-    """The keys."""
+    """The help screen."""
 
     # With priority, so that the next key finds the screen below.
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -114,7 +114,7 @@ class TopScreen(App[None]):
     ENABLE_COMMAND_PALETTE = False
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-wide")]  # noqa: RUF012
     VERTICAL_BREAKPOINTS = [(0, "-short"), (30, "-tall")]  # noqa: RUF012
-    # With priority: each is carried out before the next key is looked at, which may be for another part of the screen.
+    # With priority: each is executed before the next key is read, which may be for another part of the screen.
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding(keys, action, priority=True)
         for keys, action in (
@@ -203,7 +203,7 @@ class TopScreen(App[None]):
         self.set_interval(_REFRESH, self._look)
 
     def _look(self) -> None:
-        """Show what is new."""
+        """Show the latest sample and output."""
         for name, printed in self._printed.items():
             if printed.changes != self._changes[name]:
                 self._changes[name] = printed.changes
@@ -284,7 +284,7 @@ class TopScreen(App[None]):
     # -- keys ---------------------------------------------------------------------------------------------------------
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """See textual: whether a key has its meaning here, or is for what has the focus."""
+        """See textual: whether a key is a command now, or input for what has the focus."""
         if isinstance(self.screen, Help):
             return action == "interrupt"
         focused = self.focused.id if self.focused is not None else None
@@ -293,7 +293,7 @@ class TopScreen(App[None]):
         return not is_key or action in allowed.get(focused or "", (action,))
 
     def action_leave(self) -> None:
-        """End the run and leave: who wants that knows that it is interrupted."""
+        """End the run and leave, without a message that it was interrupted."""
         self._run.leave()
         self.action_interrupt()
 
@@ -310,12 +310,12 @@ class TopScreen(App[None]):
             self._run.door.pause()
 
     def action_sort(self) -> None:
-        """Another order."""
+        """Sort in the next order."""
         self._order = next(self._orders)
         self._show_table()
 
     def action_next(self) -> None:
-        """The next table."""
+        """Show the next aggregation."""
         if self._rankings:
             self._shown = (self._shown + 1) % len(self._rankings)
             self._show_table()
@@ -327,17 +327,17 @@ class TopScreen(App[None]):
         self._focus("#pattern")
 
     def on_input_changed(self, event: Input.Changed) -> None:
-        """Filter while it is typed."""
+        """Apply the filter while it is typed."""
         self._wanted = event.value
         self._show_table()
 
     def action_keep_filter(self) -> None:
-        """The pattern stays; one that is empty is none."""
+        """Keep the filter; an empty one is none."""
         self.query_one("#pattern").display = False
         self._focus("#table")
 
     def action_drop_filter(self) -> None:
-        """No pattern any more."""
+        """Remove the filter."""
         self.query_one("#pattern", Input).value = ""
         self.action_keep_filter()
 
@@ -345,7 +345,7 @@ class TopScreen(App[None]):
         self.screen.set_focus(self.query_one(name))  # at once: focus() lets the next keys go elsewhere
 
     def action_console(self) -> None:
-        """Type at the guest."""
+        """Move the focus to the guest's console."""
         self._switch(is_output=False)
         self._focus("#console")
 
@@ -362,7 +362,7 @@ class TopScreen(App[None]):
         self.action_console()
 
     def action_output(self) -> None:
-        """The program's output in place of the console, or the other way round."""
+        """Switch between the program's output and the console."""
         self._switch(is_output=not self.query_one("#output").display)
 
     def _switch(self, *, is_output: bool) -> None:
@@ -370,7 +370,7 @@ class TopScreen(App[None]):
         self.query_one("#console").display = not is_output
 
     def action_aside(self) -> None:
-        """Show CPUs and tasks, or not."""
+        """Show or hide CPUs and tasks."""
         aside = self.query_one("#aside")
         aside.display = not aside.display
 
@@ -393,7 +393,7 @@ class TopScreen(App[None]):
 
 
 def _state(run: GuestRun) -> tuple[str, str]:
-    """What the run does, and its colour."""
+    """The state of the run, and its colour."""
     if run.error is not None:
         return f"failed: {str(run.error).splitlines()[0] if str(run.error) else type(run.error).__name__}", "bold red"
     if run.ending is not None:
@@ -402,7 +402,7 @@ def _state(run: GuestRun) -> tuple[str, str]:
 
 
 def _ran(before: Sample | None, now: Sample) -> list[tuple[TaskState, float]]:
-    """The tasks and the share of the guest's time for which each ran since the sample before, the busiest first."""
+    """The tasks, each with its share of the guest's time since the previous sample, the busiest first."""
     passed = 0 if before is None else now.time - before.time
     known = {task.tid: task.runtime for task in before.tasks} if before is not None else {}
     shares = [

@@ -1,4 +1,4 @@
-"""What a guest or a program prints, in one thread -> its last lines, as a terminal would show them, for another."""
+"""Output of a guest or a program, in one thread -> its last lines as a terminal would show them, for another."""
 
 import io
 import threading
@@ -14,7 +14,7 @@ _TAB: Final = 8
 
 
 class Scrollback:
-    """The end of a text. Colours and the like are left out; what a line editor takes back is gone."""
+    """The end of a text. Escape sequences are removed, and backspaces and the like applied."""
 
     def __init__(self) -> None:
         """Nothing is printed yet."""
@@ -24,7 +24,7 @@ class Scrollback:
         self.changes = 0  # grows whenever something is printed
 
     def write(self, data: bytes) -> int:
-        """Print, as a stream's method."""
+        """Append output."""
         with self._lock:
             *lines, rest = data.split(b"\n")
             for line in lines:
@@ -39,7 +39,7 @@ class Scrollback:
         """Do nothing: everything is there."""
 
     def lines(self) -> list[str]:
-        """The last lines, with the one that has only begun."""
+        """The last lines, including one that is not complete."""
         with self._lock:
             return [*self._lines, _shown(self._last.text)]
 
@@ -49,7 +49,7 @@ def _shown(line: bytes) -> str:
 
 
 class Notes(io.StringIO):
-    """Messages for stderr, as a stream. While the screen is shown, they wait."""
+    """Messages for stderr, as a stream. While the screen is shown, they are held back."""
 
     def __init__(self, show: Callable[[str], object]) -> None:
         """`show` prints a text on stderr."""
@@ -58,11 +58,11 @@ class Notes(io.StringIO):
         self._waiting: list[str] | None = None
 
     def hold(self) -> None:
-        """From now on, wait."""
+        """Hold messages back from now on."""
         self._waiting = []
 
     def release(self) -> None:
-        """Print what has waited, and no longer wait."""
+        """Print what was held back, and hold back no more."""
         waiting, self._waiting = self._waiting or [], None
         for text in waiting:
             self._show(text)
@@ -80,4 +80,4 @@ class Notes(io.StringIO):
         return len(text)
 
     def flush(self) -> None:
-        """Do nothing: what can be printed is printed."""
+        """Do nothing: nothing is buffered."""

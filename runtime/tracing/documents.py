@@ -11,7 +11,7 @@ from kinst.runtime.consumer.documents.table import RowWriter, TableDocument, sha
 from kinst.runtime.consumer.pictures.flame_graph import FlameGraph
 from kinst.runtime.consumer.pictures.folded_stacks import StackDocument, StackReader, with_stacks
 from kinst.runtime.consumer.pictures.heat_map_output import HeatMapDocument, distributions_of
-from kinst.runtime.tracing.looking import look_often
+from kinst.runtime.tracing.frequent_snapshots import sample_often
 from kinst.runtime.tracing.output_format import Format
 from kinst.runtime.tracing.request import Request
 from kinst.runtime.tracing.tracer import Tracer
@@ -20,14 +20,14 @@ from kinst.targets.errors import UsageError
 
 _Table = Literal[Format.CSV, Format.PARQUET, Format.ARROW]
 _OfStacks = Literal[Format.FOLDED, Format.FLAMEGRAPH]
-_SAMPLED: Final = "10ms"  # between two looks at aggregations that are drawn over time, if -x aggrate does not say
+_SAMPLED: Final = "10ms"  # the aggrate of aggregations that are drawn over time, unless -x aggrate sets one
 
 
 def consumer_of(
     form: Format, tracing: Tracing, output: BinaryIO, console: BinaryIO | None
 ) -> JsonOutput | DocumentOutput:
-    """The output in a format. `console` is where the guest's goes; None: into the output, or to stderr if it has no
-    place there. Raises KinstError: it cannot be had."""
+    """The output in a format. `console` receives the guest's console; None: the output does, or stderr if the format
+    has no place for it. Raises KinstError: the format is not possible here."""
     tracer, options = tracing.tracer, tracing.options
     clauses, totals, symbols, probe = tracer.clauses, tracer.totals, tracer.symbols, tracer.probe
     match form:
@@ -43,7 +43,7 @@ def consumer_of(
         case Format.HEATMAP:
             document = _heat_map(tracing, output)
         case Format.TEXT:
-            raise AssertionError("text is no document: `outputs.output_of` writes it")
+            raise AssertionError("text is not a document: `outputs.output_of` writes it")
         case _:
             assert_never(form)
     return DocumentOutput(document, sys.stderr, console or sys.stderr.buffer, clauses, totals, symbols, probe, options)
@@ -62,7 +62,7 @@ def _heat_map(tracing: Tracing, output: BinaryIO) -> Document:
         raise UsageError(f"--format heatmap: {error}") from None
     values, start = JsonValues(tracer.symbols), tracer.now()
     document = HeatMapDocument(output, aggregations, values, title_of(tracing.request), start)
-    look_often(tracer, document.sample)
+    sample_often(tracer, document.sample)
     return document
 
 

@@ -1,10 +1,10 @@
-"""Output that is due -> a deadline of the machine."""
+"""Output that is due -> a deadline of the machine's clock."""
 
 from kinst.runtime.tracing.tracer import Output, Tracer
 
 
 class DrainTimer:
-    """Wakes a machine that waits in real time, so that output appears even while nothing happens."""
+    """Wakes a machine whose CPUs idle in real time, so that output appears at switchrate while nothing happens."""
 
     def __init__(self, tracer: Tracer, output: Output) -> None:
         self._tracer = tracer

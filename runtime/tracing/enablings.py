@@ -1,7 +1,8 @@
 """Clauses and the probes that they match -> one action for each probe, and DTrace's enabling ids (epids).
 
-Each (clause, probe) is one enabling. A probe runs its enablings in the order of the program, so probes with the same
-clauses share one action; probes are columns, since there may be millions.
+Each (clause, probe) is one enabling, an ECB in DTrace's kernel. A probe runs its enablings in the order of the program
+(DTrace Guide, "Program Structure"), so probes with the same clauses share one action. Probes are arrays, not objects:
+`fbt:::` and `kinst:::` describe millions.
 """
 
 from collections.abc import Sequence
@@ -31,6 +32,8 @@ class Enablings:
         """Nothing is enabled yet. `clauses` are in the order of the program."""
         self._combining = combining
         self._clauses = list(clauses)
+        # epids are consecutive and begin at 1, as in DTrace, where 0 is DTRACE_EPIDNONE. The clause that matches all
+        # functions takes a range of them, so that its first one is all that is stored.
         counts = [len(clause.probes) for clause in self._clauses]
         self._first = np.concatenate([[1], 1 + np.cumsum(counts, dtype=np.int64)])
         self._late: dict[tuple[int, int], int] = {}  # (clause, probe) of probes that were created later -> epid
@@ -58,6 +61,8 @@ class Enablings:
 
     def enable(self, providers: Providers) -> None:
         """Give every probe its action."""
+        # Number each distinct sequence of clauses, without a Python object per probe: one pass per clause refines the
+        # partition of the probes. A combination is a link to the one without its last clause, like a node of a trie.
         probes = np.unique(np.concatenate([np.zeros(0, np.intp), *(clause.probes for clause in self._clauses)]))
         combination = np.zeros(len(probes), np.int64)  # the clauses of a probe, as an index in `combinations`
         combinations = [(0, -1)]  # the combination without its last clause, and that clause
@@ -92,7 +97,8 @@ class Enablings:
 
 
 def _numbers(combinations: Sequence[tuple[int, int]], index: int) -> tuple[int, ...]:
-    """The clauses of a combination. It stores only its last one, since thousands on one probe would take gigabytes."""
+    """The clauses of a combination. It stores only its last one: with thousands of clauses on one probe, a list in each
+    combination would take gigabytes."""
     numbers = []
     while index:
         index, number = combinations[index]

@@ -45,7 +45,7 @@ class Machine:
         on_panic: "end": the run ends when the guest's kernel has panicked and will not restart; "continue": it goes on.
 
     Raises:
-        UsageError: `clock` or `on_panic` is another word. What does not fit the board is told when a guest is made.
+        UsageError: `clock` or `on_panic` is another word. What does not fit the board is an error when a guest is made.
 
     Example:
         >>> two = Machine(cpus=2, clock="icount")

@@ -42,7 +42,7 @@ class Hit:
 
     def _now(self) -> Firing:
         if self._firing is None:
-            raise UsageError("a hit is over when its action returns: keep what it told, not the hit")
+            raise UsageError("a hit is over when its action returns: keep the values that you need, not the hit")
         return self._firing
 
     @property
@@ -54,7 +54,7 @@ class Hit:
 
     @property
     def identifier(self) -> int:
-        """The probe's identifier, which is the fastest way to tell probes apart."""
+        """The probe's identifier: the fastest way to distinguish probes."""
         return self._now().enabling.probe
 
     @property
@@ -82,7 +82,7 @@ class Hit:
 
     @property
     def returned(self) -> int:
-        """If the function left by a tail call and has now returned: where it returned to. Otherwise 0."""
+        """At the return of a function that ended in a tail call: the address that control came back to. Otherwise 0."""
         return self._now().returned
 
     def register(self, name: str) -> int:
@@ -115,7 +115,7 @@ def enclosed(hit: Hit, call: Callable[[Hit], object], is_tracing: Callable[[], b
     """The action that a provider performs when a probe fires: `call` with this hit, unless tracing is over."""
 
     def action(firing: Firing) -> None:
-        if is_tracing():
+        if is_tracing():  # as clauses do, it ignores hits between exit() and END
             hit._firing = firing
             try:
                 call(hit)

@@ -1,4 +1,5 @@
-"""A request with an image -> what programs are read against, and the guest with what they describe patched in."""
+"""A request with an image -> the types and names that programs are compiled against, and the guest, patched with what
+they describe."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
@@ -27,7 +28,7 @@ from kinst.targets.image import open_to_run
 from kinst.targets.manifest.packed import find_manifest
 from kinst.targets.probe import PROVIDERS, ProbeName
 
-_WITH_PLACES: Final = ("fbt", "kinst")  # their probes are places in code, as those of an image's static probes are
+_WITH_SITES: Final = ("fbt", "kinst")  # their probes are addresses in code, as an image's static probes are
 # A line for each probe that was hit, those with the most hits first.
 _SUMMARY: Final = """
 #pragma D option quiet
@@ -39,12 +40,12 @@ _LONGEST_IDENTIFIER: Final = 19  # digits of an identifier
 
 
 class ImageSubject:
-    """An image that programs are read against; implements `kinst.runtime.tracing.subject.Subject`."""
+    """An image that programs are compiled against; implements `kinst.runtime.tracing.subject.Subject`."""
 
     def __init__(self, request: Request, opened: Opened | None, build: Build = build) -> None:
-        """Take the image apart, where programs or actions may need its names. To run it alone nothing of that is
-        needed, unless it was patched where functions are inlined: debug information tells what that meant. `build`
-        makes a guest of it."""
+        """Analyse the image if programs or actions may need its names. Merely running it needs none of that, unless it
+        was patched in inlined copies: what those descriptions mean is in the debug information. `build` makes the
+        guest."""
         self._request = request
         self._build = build
         self.programs = _programs(request)
@@ -65,7 +66,7 @@ class ImageSubject:
             self.constants = constants_of(image, request.system)
             self.arch, own = image.facts, static_records(image).providers
             self.providers = tuple(dict.fromkeys((*PROVIDERS, *own)))
-            self._placed = tuple(dict.fromkeys((*_WITH_PLACES, *own)))
+            self._placed = tuple(dict.fromkeys((*_WITH_SITES, *own)))
 
     def load(self, descriptions: Sequence[str], warn: Callable[[str], None]) -> Built:
         """See `Subject`."""
@@ -106,8 +107,8 @@ class ImageSubject:
 
 
 def _programs(request: Request) -> Sequence[ProgramText]:
-    """The user's programs; if there are none, and no actions, the probes that a patched image was patched with. Those
-    of a standalone image may have been hit many times before anybody looks: their hits are counted."""
+    """The user's programs; if there are none, and no actions, the probes that a patched image was patched with. A
+    standalone image may have counted many hits before it is read, so that these get a summary, not a line each."""
     if request.programs or request.actions:
         return request.programs
     manifest = find_manifest(open_to_run(source_of(request).path))
@@ -118,13 +119,13 @@ def _programs(request: Request) -> Sequence[ProgramText]:
 
 
 def _is_inlined(program: ProgramText) -> bool:
-    """Whether a program, which is a description with four fields as in manifests, means inlined copies."""
+    """Whether a program that is a description with four fields, as manifests have them, means inlined copies."""
     fields = program.text.split(":")
     return len(fields) == len(ProbeName.__slots__) and is_inline(ProbeName(*fields))
 
 
 def _identified(opened: Opened, descriptions: Sequence[str]) -> dict[str, ProbeName]:
-    """The descriptions that are identifiers, and the probes that they name."""
+    """The descriptions that are probe identifiers (-i), and the probes that they name."""
     texts = [text for text in descriptions if text.isdigit() and len(text) < _LONGEST_IDENTIFIER]
     numbers = numbering_of(opened.program) if texts else None
     found = {text: numbers.name(int(text)) for text in texts} if numbers is not None else {}

@@ -1,8 +1,9 @@
 """Parameters of an inlined copy, found by debug information -> arg0, arg1, ... of the probes in that copy.
 
-At entry and at return, the arguments are the function's parameters, as far as they still exist at that instruction: a
-copy returns nothing in a register, and fbt's arg0 (an offset) has no meaning here. What the compiler did not keep is a
-fault with the text "optimised out". Beyond the last parameter, arguments are 0 as kinst's are.
+At entry and at return, the arguments are the function's parameters, as far as they are still live at that instruction:
+a copy returns nothing in a register, and fbt's arg0 (an offset) has no meaning here. A parameter that the compiler did
+not keep is a fault with the text "optimised out", not a plausible number. Past the last parameter, arguments are 0 as
+kinst's are.
 """
 
 from collections.abc import Callable, Sequence
@@ -75,8 +76,8 @@ def _unknown(_firing: Firing, _index: int) -> int:
 
 
 def _asked(site: InlineSite) -> InlinedCopy:
-    """The copy, of those that share the address, whose parameters are best known there (of another copy only the end
-    may be there); the first among equals."""
+    """The copy, of those that share the address, most of whose parameters have a location there: where one copy ends
+    and the next begins, both have the address. The first among equals."""
     first = site.copies[0]
     if len(site.copies) == 1:
         return first
@@ -90,8 +91,8 @@ def _is_known(parameter: InlinedParameter, copy: InlinedCopy, address: int) -> b
 
 
 def _location(parameter: InlinedParameter, copy: InlinedCopy, address: int) -> Location | None:
-    """Where a parameter is; None if it was optimised out. A location may be valid for no instruction at all, at the
-    entry of a copy: then it is what the copy gets and does not keep."""
+    """Where a parameter is; None if it was optimised out. At the entry of a copy, the range of a location may be empty
+    (low = high): the value is passed in and not kept, so that it is still valid at the entry itself."""
     for one in parameter.locations:
         if one.low <= address < one.high or one.low == address == one.high == copy.entry:
             return one if one.expression else None

@@ -1,7 +1,7 @@
-"""Calls of an image's functions, one after another -> results: one machine is kept and set back between them.
+"""Calls of an image's functions, one after another -> results: one machine is kept and reset between them.
 
-To make a machine takes a tenth of a second or more, and to set one back less than a millisecond. What a call comes to,
-its errors included, is what it would come to in a machine of its own.
+To make a machine takes a tenth of a second or more, to reset one less than a millisecond. A call has the same result,
+or fails with the same error, as in a fresh machine.
 """
 
 import gc
@@ -19,17 +19,17 @@ from kinst.runtime.tracing.host.limits import Limits
 from kinst.targets.errors import GuestError, KinstError, MachineError
 from kinst.targets.signals import caught
 
-_State = tuple[int, int, int, int, int]  # of a file: where it is, and what changes when it is written
+_State = tuple[int, int, int, int, int]  # of a file: device and inode, and what changes when it is written
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What a machine for calls is made from. If any of it is another, so is the machine."""
+    """What a machine for calls is made from. A machine serves only calls of an equal origin."""
 
     configuration: Configuration
     board: str | None  # its name; None: the one of the image's architecture
     ends_on_panic: bool
-    files: tuple[_State | None, ...]  # of the image, and of what names its code; None: there is none any more
+    files: tuple[_State | None, ...]  # of the image, its symbols and debug information; None: it no longer exists
 
 
 def files_of(source: Source) -> tuple[_State | None, ...]:
@@ -47,7 +47,7 @@ def _state(path: Path) -> _State | None:
 
 @dataclass(slots=True, eq=False)
 class _Machine:
-    """A machine that has made calls and is as it was before them."""
+    """A machine between calls, in the state before the first of them."""
 
     origin: Origin
     guest: Guest
@@ -55,9 +55,9 @@ class _Machine:
     addresses: dict[str, int] = field(default_factory=dict)  # of functions that were called
 
     def close(self) -> None:
-        """Let nothing but memory be left of it."""
+        """Release everything but memory, which is garbage then."""
         self.guest.surroundings.providers.close()
-        self.guest.system.clock.close()  # its thread knows the machine
+        self.guest.system.clock.close()  # its thread holds a reference to the machine
 
     def call(self, call: Call, limits: Limits) -> int:
         """What the function returns. Raises KinstError: see `KeptCalls.call`; KeyboardInterrupt: Ctrl-C."""
@@ -71,7 +71,7 @@ class _Machine:
                 with caught(lambda _number: host.finish(End.INTERRUPTED), signal.SIGINT):
                     end = guest.call(call, address, limits)
             except MachineError as error:
-                lines = guest.ending(error).lines(is_verbose=False)  # where it is, before that is undone
+                lines = guest.ending(error).lines(is_verbose=False)  # where the CPU is, before the reset undoes it
                 raise type(error)("\n".join([str(error), *lines])) from error
         if end is End.INTERRUPTED:
             raise KeyboardInterrupt
@@ -81,8 +81,8 @@ class _Machine:
 
 
 class KeptCalls:
-    """Those of one image. At most one machine is kept, while nobody uses it: calls that overlap, in threads, have one
-    each."""
+    """The calls of one image. At most one machine is kept, while it is idle: calls that overlap, in threads, each have
+    their own."""
 
     def __init__(self) -> None:
         """No machine is made yet."""
@@ -102,7 +102,7 @@ class KeptCalls:
         try:
             result = machine.call(call, limits)
         except GuestError:
-            raise  # its emulator may not be what it was
+            raise  # the emulator itself failed, and a reset may not restore it
         except KinstError:
             self._keep(machine)
             raise
@@ -110,8 +110,7 @@ class KeptCalls:
         return result
 
     def _taken(self, origin: Origin) -> _Machine | None:
-        """The machine that was kept, which nobody else can take now; None: there is none, or it is of another
-        origin."""
+        """Take the idle machine, for this thread alone; None: there is none, or it is of another origin."""
         try:
             machine = self._idle.pop()
         except IndexError:
@@ -129,7 +128,7 @@ class KeptCalls:
         self._idle[:] = [machine]
 
     def close(self) -> None:
-        """Give the memory of the machine back."""
+        """Free the machine."""
         if self._idle:
             self._idle.pop().close()
             gc.collect()  # engine and machine refer to each other

@@ -51,11 +51,12 @@ def _stability(what: str, attributes: Attributes) -> str:
     )
 
 
-_THREAD = Attributes(Stability.STABLE, Stability.PRIVATE, Dependency.COMMON)  # it points to what is the kernel's
+_THREAD = Attributes(Stability.STABLE, Stability.PRIVATE, Dependency.COMMON)  # it points to a struct of the kernel
 
 
 def report(title: str, unit: tree.Unit, providers: Providers, identifiers: Iterable[int]) -> str:
-    """What -v says about a program: the lowest stability of its probes, and of the names in its statements."""
+    """What -v prints about a program: the lowest stability of its probes, and of the names in its statements (DTrace
+    Guide, "Stability": a program is as stable as the least stable thing that it uses)."""
     probes = (_of_probe(providers, identifier) for identifier in identifiers)
     parts = [
         _stability("Minimum Probe Description", reduce(Attributes.weakest, probes, STABLE)),
@@ -70,7 +71,7 @@ def _of_probe(providers: Providers, identifier: int) -> Attributes:
 
 
 def _of_pragmas(unit: tree.Unit) -> Iterator[tuple[str, Attributes]]:
-    """The names that `#pragma D attributes` is about, each with what it says."""
+    """The names that `#pragma D attributes` gives a stability, each with that."""
     for item in unit.items:
         if isinstance(item, tree.Pragma) and item.kind == "attributes" and item.words[1] != "provider":
             name, data, dependency = item.words[0].split("/")
@@ -81,8 +82,8 @@ def _of_pragmas(unit: tree.Unit) -> Iterator[tuple[str, Attributes]]:
 
 
 def _named(unit: tree.Unit) -> Iterator[Attributes]:
-    """The stability of the names in a program. Symbols of the image are private; all of D's names but one are
-    stable; of its own a program says it with a pragma."""
+    """The stability of the names in a program. Symbols of the image are private; all of D's own names are stable,
+    except that what curthread points to is not; the program's own names have what a pragma gave them."""
     own = dict(_of_pragmas(unit))
     nodes: list[object] = list(unit.items)
     while nodes:

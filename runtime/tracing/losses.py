@@ -1,4 +1,4 @@
-"""What a run counts as lost -> the drops to be reported, in dtrace's order."""
+"""What a run counts as lost -> the drops to report, in dtrace's order."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -12,7 +12,7 @@ from kinst.runtime.consumer.totals import Totals
 
 
 class Losses:
-    """Those of one run."""
+    """The drops of one run."""
 
     def __init__(
         self,
@@ -30,6 +30,8 @@ class Losses:
 
     def take(self, double_errors: int) -> list[Drop]:
         """What was lost since the last report; `double_errors` counts all faults of ERROR's own clauses."""
+        # Records and keys are counted by CPU and reset when they are read; the others are totals of the run, as in
+        # dtrace_status_t, of which libdtrace reports the differences (dt_handle_status).
         records = Counter(self._buffers.take_drops()) + Counter(self._take_drops())
         lost = [Drop(DropKind.PRINCIPAL, count, cpu) for cpu, count in sorted(records.items())]
         aggregations = Counter(self._store.take_drops()) + Counter(self._totals.take_drops())
@@ -40,7 +42,7 @@ class Losses:
         return lost
 
     def _counts(self, double_errors: int) -> dict[DropKind, int]:
-        """What is counted from the start of the run on."""
+        """The totals since the start of the run."""
         speculations = self._speculations
         return {
             DropKind.DYNAMIC: sum(self._variables.drops.values()),

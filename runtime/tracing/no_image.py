@@ -1,4 +1,4 @@
-"""Programs without an image: what they are read against, and a machine on which only time passes."""
+"""Programs without an image: what they are compiled against, and a machine on which only time passes."""
 
 from collections.abc import Callable, Sequence
 

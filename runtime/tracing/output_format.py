@@ -19,7 +19,7 @@ class Format(Enum):
 
     @property
     def records_time(self) -> bool:
-        """Whether it tells when each probe fired."""
+        """Whether its records have the time at which their probe fired."""
         return self in (Format.JSON, Format.JSONL, Format.PERFETTO) or self.is_table
 
     @property
@@ -29,7 +29,7 @@ class Format(Enum):
 
     @property
     def records_tasks(self) -> bool:
-        """Whether it tells which task each probe fired in."""
+        """Whether its records have the task in which their probe fired."""
         return self is Format.PERFETTO
 
     @property
@@ -39,8 +39,8 @@ class Format(Enum):
 
     @property
     def is_appended(self) -> bool:
-        """Whether it is written to the end of what a file has already, as things happen. A file of another format is
-        whole or not there."""
+        """Whether it is appended to the file of -o as the run goes on, as by dtrace(1). A file of any other format
+        appears whole, at the end of the run, or not at all."""
         return self in (Format.TEXT, Format.JSON)
 
     @property

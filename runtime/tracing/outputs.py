@@ -26,18 +26,18 @@ class Consumer(Output, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Streams:
-    """Where things go. `console` is the guest's; None: to the output, in its place among the records."""
+    """Where output goes. `console` is for the guest's console; None: it goes to the output, in order with records."""
 
     output: BinaryIO
     console: BinaryIO | None
 
 
 def check_possible(form: Format, path: Path | None) -> None:
-    """Say before anything is loaded that there cannot be such an output. Raises KinstError."""
+    """Check, before anything is loaded, that such an output is possible. Raises KinstError."""
     if form is Format.PERFETTO:
-        import kinst.runtime.consumer.perfetto.trace  # which says what is missing
+        import kinst.runtime.consumer.perfetto.trace  # raises KinstError without the package that it needs
     if form in (Format.PARQUET, Format.ARROW):
-        import kinst.runtime.consumer.documents.arrow_output  # noqa: F401  # which says what is missing
+        import kinst.runtime.consumer.documents.arrow_output  # noqa: F401  # likewise
     if form.is_binary and path is None and sys.stdout.isatty():
         raise UsageError(f"--format {form.value}: a terminal cannot show it: give -o FILE, or a pipe")
 
@@ -73,8 +73,8 @@ def _appended(path: Path) -> Iterator[BinaryIO]:
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[BinaryIO]:
-    """A file that is replaced when all of it is written, also if the guest stopped for good: the output is finished
-    then."""
+    """A file that is replaced when all of it is written. If the guest stops with an error, the output is complete all
+    the same, so that the file is replaced before the error goes on."""
     stopped: MachineError | None = None
     with replaced_file(path) as file:
         try:
@@ -86,7 +86,7 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
 
 
 def output_of(form: Format, tracing: Tracing, streams: Streams) -> Consumer:
-    """The output in a format, of programs that are enabled. Raises KinstError: it cannot be had."""
+    """The output in a format, of programs that are enabled. Raises KinstError: the format is not possible here."""
     if form is not Format.TEXT:
         from kinst.runtime.tracing.documents import consumer_of  # most runs print text
 

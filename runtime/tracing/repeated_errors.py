@@ -1,6 +1,7 @@
-"""Errors of clauses, as they happen -> one line for a probe whose clause keeps failing in the same way.
+"""Errors of clauses, as they happen -> one warning for a probe whose clause keeps failing in the same way.
 
-A clause that is aborted before its own exit() never ends the run, and its errors are easily overlooked among others.
+A fault aborts the clause. If its exit() comes after the fault, the run never ends, and the reason is buried in errors
+that all look alike.
 """
 
 from collections import Counter
@@ -23,31 +24,33 @@ class RepeatedErrors:
         """`clauses` is the session's list, which may grow."""
         self._clauses = clauses
         self._counts: Counter[tuple[int, int, int, FaultKind]] = Counter()
-        self._told: set[int] = set()  # probes for which it was told
+        self._reported: set[int] = set()  # probes whose warning was given
 
     def noted(self, probe: int, clause: int, action: int, fault: Fault) -> bool:
-        """Count an error. Returns whether it is the one to report: the thousandth, once for each probe."""
+        """Count an error. Returns whether to warn of it: it is the thousandth of its kind, and the probe's first."""
         key = probe, clause, action, fault.kind
         self._counts[key] += 1
-        if self._counts[key] != MANY or probe in self._told:
+        if self._counts[key] != MANY or probe in self._reported:
             return False
-        self._told.add(probe)
+        self._reported.add(probe)
         return True
 
     def line(self, probe: Probe | None, clause: int, action: int, fault: Fault) -> str:
-        """The line about it, without a newline."""
+        """The warning, without a newline."""
         where = f"action #{action}" if action else "predicate"
         shown = "" if probe is None else f" of {probe}"
         text = f"clause {self._ordinal(clause)}{shown} has failed {MANY:,} times: {fault_text(fault)} in {where}"
         return text + ("; its exit() was never reached" if self._exits_behind(clause, action) else "")
 
     def _ordinal(self, number: int) -> int:
-        """The place of a clause among those that the user wrote, from 1. Some of them have become several clauses."""
+        """The place of a clause among those that the user wrote, from 1. `if` and `else` split one into several
+        clauses, which share its span (`syntax/sugar`)."""
         spans = [clause.span for clause in self._clauses[: number + 1]]
         return 1 + sum(one != other for one, other in pairwise(spans))
 
     def _exits_behind(self, number: int, action: int) -> bool:
-        """Whether the clause, or another one that its text became, would have called exit() after that action."""
+        """Whether the user's clause would have called exit() after that action: in this clause, or in a later one that
+        it was split into."""
         clause = self._clauses[number]
         places = zip(clause.actions, clause.action_numbers, strict=True)
         later = [

@@ -1,4 +1,4 @@
-"""The options of kinst-run, checked -> what it lists, prints, or traces."""
+"""The options of kinst-run, checked -> a listing, a dump, or a run."""
 
 import signal
 import sys
@@ -31,8 +31,8 @@ _NAME = "kinst-run"
 
 
 @dataclass(frozen=True, slots=True)
-class Wishes:
-    """What is wanted besides, or in place of, a run."""
+class RunOptions:
+    """The options that are not about what is traced: what to do besides or in place of a run, and where output goes."""
 
     is_list: bool  # -l
     is_check: bool  # -e
@@ -42,37 +42,37 @@ class Wishes:
     output: Path | None  # None: stdout
     console: Path | None  # the guest's; None: stdout, too, or stderr
     typed: tuple[bytes, ...]  # lines of --input
-    prompt: Expression | None  # what is awaited before each; None: that the guest waits for input
-    takes_standard_input: bool  # whether it may be the guest's
-    report: Path | None  # the page of a report; None: there is none
-    command: tuple[str, ...]  # what was typed, for the report
+    prompt: Expression | None  # typed after a console line that matches; None: when the guest waits for input
+    takes_standard_input: bool  # whether it may be connected to the guest
+    report: Path | None  # the file of --report; None: no report
+    command: tuple[str, ...]  # the command line, for the report
 
 
-def carry_out(request: Request, limits: Limits, wishes: Wishes, build: "Build | None" = None) -> int:
-    """Do what the command line asks for. `build` makes what is traced of the image; None: a guest in our machine.
-    Returns the exit code.
+def run(request: Request, limits: Limits, options: RunOptions, build: "Build | None" = None) -> int:
+    """Do what the command line asks for. `build` makes the guest of the image; None: one in our machine. Returns the
+    exit code.
 
     Raises:
         KinstError: the image cannot be run, a program is wrong, or the guest stopped for good.
     """
     has_programs = bool(request.programs)
-    check_possible(wishes.form, wishes.output)
-    if wishes.is_list:
-        request.options.set("zdefs", None)
+    check_possible(options.form, options.output)
+    if options.is_list:
+        request.options.set("zdefs", None)  # for -l, a description that matches nothing is a message and not an error
         request = request if has_programs else everything(request)
     tracing = Tracing(request, _warn, subject=None if build is None else _subject(request, build))
-    if wishes.is_dump:
+    if options.is_dump:
         from kinst.runtime.tracing.sugared import sugared
 
         click.echo(sugared(tracing), nl=False)
-    if wishes.is_list:
-        _list(tracing, wishes, has_programs=has_programs)
+    if options.is_list:
+        _list(tracing, options, has_programs=has_programs)
         return 0
-    if wishes.is_check and not has_programs:
+    if options.is_check and not has_programs:
         tracing.check()  # of libraries alone
         return 0
-    enable(tracing, wishes)
-    return 0 if wishes.is_check else _trace(tracing, limits, wishes)
+    enable(tracing, options)
+    return 0 if options.is_check else _trace(tracing, limits, options)
 
 
 def _subject(request: Request, build: "Build") -> Subject:
@@ -82,36 +82,37 @@ def _subject(request: Request, build: "Build") -> Subject:
 
 
 def _warn(line: str) -> None:
-    """Print a warning at once, whatever is still to be printed."""
+    """Print a warning at once, ahead of output that is still buffered."""
     sys.stderr.write(f"{_NAME}: {line}\n")
     sys.stderr.flush()
 
 
-def enable(tracing: Tracing, wishes: Wishes) -> None:
+def enable(tracing: Tracing, options: RunOptions) -> None:
     """Enable the programs, and print what they matched and what was refused. Raises KinstError."""
     for program, count in tracing.enable():
-        if not tracing.options.is_on("quiet"):  # which a program may have set by now
+        if not tracing.options.is_on("quiet"):  # read for each program: a pragma may have set it
             click.echo(f"{_NAME}: {program.title} matched {count} probe{'' if count == 1 else 's'}", err=True)
-        if wishes.is_verbose:
+        if options.is_verbose:
             click.echo(tracing.report(program))
-    _tell_refusals(tracing)
+    _print_refusals(tracing)
     if tracing.options.is_on("explain"):
         for line in tracing.explained():
             click.echo(f"{_NAME}: {line}", err=True)
 
 
-def _list(tracing: Tracing, wishes: Wishes, *, has_programs: bool) -> None:
+def _list(tracing: Tracing, options: RunOptions, *, has_programs: bool) -> None:
     tracing.check()
     providers = tracing.traced.surroundings.providers
-    rows = table(providers, tracing.listed(), tracing.matching.argument_types, is_verbose=wishes.is_verbose)
+    rows = table(providers, tracing.listed(), tracing.matching.argument_types, is_verbose=options.is_verbose)
     sys.stdout.writelines(rows)
     for fields, why in tracing.unmatched() if has_programs else ():
         click.echo(f"{_NAME}: failed to match {fields}: No probe matches description{why and ': '}{why}", err=True)
-    _tell_refusals(tracing)
+    _print_refusals(tracing)
 
 
-def _tell_refusals(tracing: Tracing) -> None:
-    """Print what was refused, as the other commands do: with -Z, too, which permits only what matches nothing."""
+def _print_refusals(tracing: Tracing) -> None:
+    """Print what was refused, as the other commands do. With -Z, too: it permits descriptions that match nothing, and
+    a refused site was matched."""
     if not tracing.options.is_on("quiet"):
         for line in tracing.refusals:
             click.echo(f"{_NAME}: {line}", err=True)
@@ -120,62 +121,62 @@ def _tell_refusals(tracing: Tracing) -> None:
 # -- the run ----------------------------------------------------------------------------------------------------------
 
 
-def _trace(tracing: Tracing, limits: Limits, wishes: Wishes) -> int:
-    with opened(wishes.form, wishes.output, wishes.console) as streams, page_file(wishes) as page:
-        output = with_report(output_of(wishes.form, tracing, streams), tracing, page, wishes)
-        shown = streams.console or (streams.output if wishes.form is Format.TEXT else None)  # JSON is no console
+def _trace(tracing: Tracing, limits: Limits, options: RunOptions) -> int:
+    with opened(options.form, options.output, options.console) as streams, page_file(options) as page:
+        output = with_report(output_of(options.form, tracing, streams), tracing, page, options)
+        shown = streams.console or (streams.output if options.form is Format.TEXT else None)  # in JSON, it is quoted
         shows_console = shown is not None and shown.isatty()
         try:
-            ending = _run(tracing, output, limits, wishes, shows_console=shows_console)
+            ending = _run(tracing, output, limits, options, shows_console=shows_console)
         except GuestError as error:
             if output.status is None:
                 raise
-            _warn(str(error))  # END said what to exit with
+            _warn(str(error))  # a clause of END called exit(): its status is the one that counts
             return output.status & 0xFF
         if tracing.traced.answer:
-            answered = streams.output if wishes.form.is_appended else streams.console or sys.stderr.buffer
+            answered = streams.output if options.form.is_appended else streams.console or sys.stderr.buffer
             answered.write(f"{tracing.traced.answer}\n".encode())
-    if wishes.is_verbose or not tracing.options.is_on("quiet"):
-        for line in ending.lines(is_verbose=wishes.is_verbose):
+    if options.is_verbose or not tracing.options.is_on("quiet"):
+        for line in ending.lines(is_verbose=options.is_verbose):
             click.echo(f"{_NAME}: {line}", err=True)
     return status_of(output, ending)
 
 
-def page_file(wishes: Wishes) -> AbstractContextManager[BinaryIO | None]:
+def page_file(options: RunOptions) -> AbstractContextManager[BinaryIO | None]:
     """The file of --report. Entering it raises KinstError if it cannot be written."""
-    return nullcontext() if wishes.report is None else whole_file(wishes.report)
+    return nullcontext() if options.report is None else whole_file(options.report)
 
 
-def with_report(output: Consumer, tracing: Tracing, page: BinaryIO | None, wishes: Wishes) -> Consumer:
-    """The output, with what writes the page of --report beside it."""
+def with_report(output: Consumer, tracing: Tracing, page: BinaryIO | None, options: RunOptions) -> Consumer:
+    """The output, with the report of --report written beside it."""
     if page is None:
         return output
     from kinst.runtime.tracing.results.reporting import Reporting  # few runs have a report
 
-    return Reporting(output, tracing, page, wishes.command)
+    return Reporting(output, tracing, page, options.command)
 
 
-def _run(tracing: Tracing, output: Consumer, limits: Limits, wishes: Wishes, *, shows_console: bool) -> Ending:
-    """`shows_console`: the guest's console goes to a terminal."""
+def _run(tracing: Tracing, output: Consumer, limits: Limits, options: RunOptions, *, shows_console: bool) -> Ending:
+    """Run to the end. `shows_console`: the guest's console goes to a terminal."""
     finish, keyboard = tracing.traced.surroundings.host.finish, tracing.traced.keyboard
-    kind = StandardInput.NOTHING if keyboard is None else _standard_input(wishes, shows_console=shows_console)
+    kind = StandardInput.NOTHING if keyboard is None else _standard_input(options, shows_console=shows_console)
     running = tracing.start(output, is_live=shows_console or kind is not StandardInput.NOTHING)
     with ExitStack() as stack:
         end = lambda *_: finish(End.INTERRUPTED)  # noqa: E731
         stack.enter_context(caught(end, *_ending_signals()))
         if keyboard is not None:
-            keyboard.typist.add(wishes.typed, wishes.prompt)
-            stack.enter_context(connected(kind, keyboard.serial_line, end, _tell))
+            keyboard.typist.add(options.typed, options.prompt)
+            stack.enter_context(connected(kind, keyboard.serial_line, end, _notify))
         if kind is StandardInput.TERMINAL and not tracing.options.is_on("quiet"):
             _warn(NOTICE)
         return running.finish(running.go(limits))
 
 
-def _standard_input(wishes: Wishes, *, shows_console: bool) -> StandardInput:
-    """What standard input is to the guest. With --input only a terminal is something: a script must not depend on what
-    else is there to be read."""
-    kind = standard_input(shows_console=shows_console) if wishes.takes_standard_input else StandardInput.NOTHING
-    return StandardInput.NOTHING if wishes.typed and kind is StandardInput.STREAM else kind
+def _standard_input(options: RunOptions, *, shows_console: bool) -> StandardInput:
+    """What standard input is to the guest. With --input, a pipe or file is left alone: a script must not depend on what
+    its standard input happens to be."""
+    kind = standard_input(shows_console=shows_console) if options.takes_standard_input else StandardInput.NOTHING
+    return StandardInput.NOTHING if options.typed and kind is StandardInput.STREAM else kind
 
 
 def _ending_signals() -> list[signal.Signals]:
@@ -184,20 +185,20 @@ def _ending_signals() -> list[signal.Signals]:
     return [signal.SIGINT, signal.SIGTERM, *hang_up]
 
 
-def _tell(text: str) -> None:
-    """Show the user of a terminal a text."""
+def _notify(text: str) -> None:
+    """Print a notice to the user of the terminal, on a line of its own."""
     sys.stderr.write(f"\n{text}\n")
     sys.stderr.flush()
 
 
 def status_of(output: Consumer, ending: Ending) -> int:
-    """The exit code: that of exit() as it was recorded, or else what the end of the run says."""
+    """The exit code: the status of the exit() that was consumed, or else the one that the end of the run means."""
     return ending.status if output.status is None else output.status & 0xFF
 
 
 @contextmanager
-def told_of_arguments(image: Path | None, arguments: tuple[str, ...]) -> Iterator[None]:
-    """Explains errors of programs without an image, which may have been meant for a file that does not exist."""
+def explaining_arguments(image: Path | None, arguments: tuple[str, ...]) -> Iterator[None]:
+    """Explains errors of programs without an image: its path may have been misspelt, and was taken for $1."""
     try:
         yield
     except KinstError as error:

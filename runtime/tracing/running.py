@@ -20,7 +20,7 @@ from kinst.runtime.tracing.tracer import Output, Tracer
 from kinst.targets.errors import MachineError
 from kinst.targets.visible import visible
 
-_AS_ASKED: Final = frozenset({End.UNTIL, End.EXIT, End.INTERRUPTED, End.STOPPED})  # whatever --until says
+_AS_ASKED: Final = frozenset({End.UNTIL, End.EXIT, End.INTERRUPTED, End.STOPPED})  # --until is not "unmet" then
 PAUSES: Final = frozenset({End.UNTIL, End.TIMEOUT, End.WALL_TIMEOUT, End.INTERRUPTED, End.STOPPED})  # it can continue
 
 
@@ -49,7 +49,7 @@ class Traced(Protocol):
 
     @property
     def keyboard(self) -> Keyboard | None:
-        """What can be typed at; None: nothing."""
+        """Where input can be typed; None: nowhere."""
         ...
 
     def go(self, limits: Limits, console: Callable[[bytes], None], after_turn: Callable[[], None]) -> End:
@@ -58,7 +58,7 @@ class Traced(Protocol):
         Args:
             limits: of the run.
             console: called with what the guest prints.
-            after_turn: called now and then, between two instructions.
+            after_turn: called between two turns of a CPU, when no instruction is being executed.
 
         Raises:
             MachineError: the guest stopped for good.
@@ -76,32 +76,34 @@ class Running:
     def __init__(
         self, traced: Traced, tracer: Tracer, output: Output, clock: ClockKind, *, is_live: bool = False
     ) -> None:
-        """Write the breakpoints of what `tracer` has enabled. Nothing runs yet. `is_live`: somebody follows the guest's
-        console, who is to see at once what it prints."""
+        """Write the breakpoints of what `tracer` has enabled. Nothing runs yet. `is_live`: the guest's console is on a
+        terminal, and what it prints must appear at once."""
         self._traced, self._tracer, self._output = traced, tracer, output
         self._is_begun = False
         self._until: Expression | None = None  # of the last stretch
         self.ending: Ending | None = None
         traced.surroundings.arm()
         self._console = tracer.live_console if is_live else tracer.console
+        # Without a guest, a deadline for drains would keep the run alive when no timer is left (End.NOTHING_LEFT). With
+        # virtual time nothing waits: what is due is drained between turns.
         if traced.has_guest and (clock is ClockKind.HOST or is_live):
             traced.surroundings.host.attach(DrainTimer(tracer, output))
 
     def go(self, limits: Limits) -> End:
-        """Run within `limits`. The first time, BEGIN fires before. If no limit ended it, the run is over and END has
+        """Run within `limits`. BEGIN fires before the first stretch. If no limit ended it, the run is over and END has
         fired.
 
         Raises:
-            MachineError: the guest stopped for good; END has fired nevertheless.
+            MachineError: the guest stopped for good. END has fired: its clauses print what was collected until then.
         """
         try:
             if self._traced.has_guest and not self._is_begun:
-                gc.collect()
+                gc.collect()  # what is garbage now would be frozen below, and never freed
             with _without_old_garbage():
                 end = self._go(limits)
         except BaseException as error:
             self._finish(error)
-            if isinstance(error, MachineError) and self.ending is not None:
+            if isinstance(error, MachineError) and self.ending is not None:  # with where the CPUs are
                 raise type(error)("\n".join([str(error), *self.ending.lines(is_verbose=False)])) from error
             raise
         if end not in PAUSES:
@@ -140,9 +142,10 @@ def _shown(until: Expression) -> str:
 
 @contextmanager
 def _without_old_garbage() -> Iterator[None]:
-    """Exempts what exists now, which stays as long as the run, from Python's full garbage collections. Many records
-    cause these; without the exemption a printf() clause takes four microseconds and not half of one. Who exempted
-    something before the first run, as `kinst-batch` for its processes, would not have it taken back."""
+    """Exempts what exists now, all of which outlives the run, from Python's full garbage collections. Many records
+    trigger those; without the exemption a printf() clause takes four microseconds in place of half of one.
+    gc.unfreeze() is global: where objects were frozen before the first run, as `kinst-batch` does for its workers,
+    they stay."""
     if _is_exempted_by_others(os.getpid()):
         yield
         return
@@ -155,5 +158,6 @@ def _without_old_garbage() -> Iterator[None]:
 
 @cache
 def _is_exempted_by_others(_process: int) -> bool:
-    """Asked once a process, before it exempts anything itself: Python counts one by one, 50 ms for half a million."""
+    """Whether objects were frozen before our first run in this process. Cached: get_freeze_count() walks the list, 50
+    ms for half a million objects."""
     return gc.get_freeze_count() > 0

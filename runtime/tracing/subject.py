@@ -1,4 +1,4 @@
-"""A request -> what its programs are read against: an image, or nothing but the machine's time."""
+"""A request -> what its programs are compiled against: an image, or nothing but the machine's time."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
@@ -36,7 +36,7 @@ class Subject(Protocol):
 
     @property
     def constants(self) -> Mapping[str, int]:
-        """NULL, SIGINT and the like: some are of the image's system."""
+        """NULL, SIGINT and the like: some depend on the image's operating system."""
         ...
 
     @property
@@ -46,7 +46,7 @@ class Subject(Protocol):
 
     @property
     def guest(self) -> "Guest | None":
-        """The image in its machine, once it is loaded; None: in none of ours."""
+        """The image in its machine, once it is loaded; None: it is not in a machine of ours."""
         ...
 
     @property
@@ -70,7 +70,7 @@ class Subject(Protocol):
 
 def subject_of(request: Request, opened: "Opened | None") -> Subject:
     """The subject of a request. Only this imports the libraries that read, patch and run an image, which take a second
-    to load. `opened` is the image if it was already taken apart.
+    to load. `opened` is the image if it was already analysed.
 
     Raises:
         KinstError: the image cannot be read.

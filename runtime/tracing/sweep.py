@@ -1,4 +1,4 @@
-"""One function, called again and again: every call finds the image as it was loaded, and says what it reached."""
+"""One function, called repeatedly: every call starts from the image as it was loaded, and returns the probes it hit."""
 
 from collections import Counter
 from dataclasses import dataclass, field, replace
@@ -13,7 +13,7 @@ from kinst.targets.errors import MachineError
 
 @dataclass(frozen=True, slots=True)
 class Called:
-    """What a call came to. Without a result, `end` or `error` says why there is none."""
+    """The outcome of a call. Without a result, `end` or `error` says why there is none."""
 
     result: int | None  # 64 unsigned bits
     end: End | None  # None: the machine cannot go on, and `error` says why

@@ -1,4 +1,9 @@
-"""Compiled clauses and a machine -> what happens during tracing: BEGIN, drains, ERROR, exit, END, and the output.
+"""Compiled clauses and a machine -> a traced run: BEGIN, drains, ERROR, exit, END, and the output.
+
+This is what dtrace(1) and the kernel's dtrace.c do together. A drain is dtrace_work(): a snapshot of the aggregations
+(aggrate), then the records (switchrate), whose actions see that snapshot. Two things differ, since nothing runs while
+we consume: hits that were recorded or counted are delivered first (`fold`, `settle`), and an action on aggregations
+sees them as they are at that hit, not at the next drain.
 
 Implements `kinst.runtime.clauses.environment.Environment`.
 """
@@ -55,7 +60,7 @@ from kinst.runtime.trap.trap import Enabling, Firing
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.errors import KinstError
 
-_LARGEST: Final = 1 << 36  # the most bytes of a buffer under bufresize=manual, which does not allow a smaller one
+_LARGEST: Final = 1 << 36  # bytes of a buffer: with bufresize=manual, more is an error in place of a smaller buffer
 _VIRTUAL_EPOCH: Final = 946_684_800 * 10**9  # 2000-01-01, at which the wall clock of a machine with virtual time starts
 
 
@@ -63,7 +68,7 @@ class Output(Protocol):
     """Where output goes. Classes in `kinst.runtime.consumer` implement it."""
 
     def consume(self, taken: Sequence[Record | ErrorRecord | bytes]) -> None:
-        """Print records and the guest's console, in the order of the entries."""
+        """Print records, errors and the guest's console, in their order."""
         ...
 
     def drops(self, drops: Iterable[Drop]) -> None:
@@ -71,7 +76,7 @@ class Output(Protocol):
         ...
 
     def flush(self) -> None:
-        """Pass everything printed so far on to the reader."""
+        """Flush what was printed so far."""
         ...
 
     def notices(self, notices: Iterable[str]) -> None:
@@ -79,7 +84,7 @@ class Output(Protocol):
         ...
 
     def finish(self, end: Mapping[str, Any] | None) -> None:
-        """Print what comes at the end: aggregations, and if it is wanted how the run ended."""
+        """Print what comes at the end: aggregations, and in some formats how the run ended (`Ending.value`)."""
         ...
 
 
@@ -104,11 +109,11 @@ class Tracer:
         warnings that cannot wait for the output."""
         self._host = surroundings.host
         self._providers = surroundings.providers
-        self._output: Output | None = None  # from when BEGIN fires
+        self._output: Output | None = None  # None until BEGIN fires
         self._arm, self._fold = surroundings.arm, surroundings.fold
         self._admit = surroundings.admit
         self._replays = None if surroundings.timestamp is not None else surroundings.replays
-        self._counts = True  # whether hits that were only counted mean something: not after exit()
+        self._counts = True  # whether counted hits still run their clauses: not after exit()
         self._dtrace = surroundings.dtrace
         self.memory: Memory = surroundings.memory
         self.stacks: Stacks = surroundings.stacks
@@ -126,19 +131,19 @@ class Tracer:
         self.hits = HitsSeen(self.now(), self.now, self.tasks) if records_hits else None
         is_each_noted = self.tasks is not None or self.hits is not None
         self._deliveries = ClauseDeliveries(options, self._replays, is_each_noted=is_each_noted)
-        self._became: list[Delivery] = []  # of each clause
+        self._became: list[Delivery] = []  # of each clause, for -x explain
         self._on_snapshot: list[Callable[[int, Sequence[Contents]], None]] = []
         self.options = options
         self.option: Callable[[str], int] = options.number
         self.clauses: list[Clause] = []
         self.exit_status: int | None = None
-        self._said: set[str] = set()  # why variables are not known
-        self._is_in_error = False
+        self._warned: set[str] = set()  # warnings about variables that are not known
+        self._is_in_error = False  # whether ERROR's clauses are running: their own faults do not fire ERROR again
         self._repeated = RepeatedErrors(self.clauses)
         self._warn = warn
         self._errors_in_error = 0  # faults of ERROR's own clauses
         self._destructive = DestructiveActions(self._host, self.probe, self.symbols)
-        size = options.number("bufsize") & -WORD if options.is_set("bufsize") else None
+        size = options.number("bufsize") & -WORD if options.is_set("bufsize") else None  # whole words, as the kernel's
         self.buffers = Buffers(size, options.text("bufpolicy"), self._full)
         self.speculations = Speculations(options.number("nspec"), options.number("specsize"), self.buffers)
         size = options.number("aggsize") if options.is_set("aggsize") else None
@@ -146,8 +151,11 @@ class Tracer:
         self.totals = Totals(options)
         surroundings.scratch.bound(options.number("scratchsize"))
         self.state = State(self, self.buffers, self.speculations, self.store, surroundings.scratch)
-        self._later = copy.copy(self.state)  # for what is recorded: exit() ends it when all has been told
-        self._prompt: tuple[type, ...] = ()
+        # Clauses that replay recorded hits share everything with the others but `is_tracing`. A clause with exit()
+        # stops `state` at once; the hits that were recorded before it are replayed then, and only after them this
+        # stops.
+        self._later = copy.copy(self.state)
+        self._prompt: tuple[type, ...] = ()  # actions after which the consumer runs at once
         self._enablings = Enablings([], Combining(None, None, None, None))
         self._schedule = Schedule(options)
         self._lost = Losses(
@@ -180,25 +188,27 @@ class Tracer:
             counts.append(sum(len(one.probes) for one in enabled[before:]))
         called = [self._called(action, matching) for action in actions]
         counts += [len(one.probes) for one in called]
-        if self.state.variables.has_threads:
+        if self.state.variables.has_threads:  # known only now: compiling a clause makes its variables
             self.profile.begin(self._forget)
         counted = None if self.hits is None else self.hits.count
         clauses = [*enabled, *called]
         has_replays = any(one.clause.delivery.way is Way.REPLAY for one in clauses)
         combining = Combining(self._beginning(), self._act, counted, self._replays if has_replays else None)
         self._enablings = Enablings(clauses, combining)
+        # dtrace_state_go() checks the buffers after the ECBs are made, and before any probe can fire.
         self._fit_buffers([clause for clause, one in zip(self.clauses, enabled, strict=True) if END in one.probes])
         self._enablings.enable(self._providers)
         self._providers.on_create(self._enable_new)
         return counts
 
     def _enabled(self, clause: Clause, matching: Matching) -> Enabled:
-        """Compile the next clause."""
+        """Compile the next clause. Its number is its index in `clauses`, to which it is added last."""
         _, probes = matching.probes(clause.description)
         delivery = self._deliveries.of(clause)
         self._admit(clause, probes, delivery)
         run = compile_clause(clause, len(self.clauses), self.state, self)
         wrapped = matching.wrapped(clause.description, run)
+        # In an inlined copy the wrapper reads arguments by DWARF and tests conditional exits: no recorder can do that.
         action = self._action(clause, wrapped, delivery if wrapped is run else _INLINED)
         self._became.append(action.delivery)
         self.buffers.weigh(len(self.clauses), printed_values(clause.actions, self.options.number("strsize")))
@@ -206,27 +216,27 @@ class Tracer:
         return Enabled(action, probes, matching.pattern(clause.description))
 
     def _action(self, clause: Clause, run: Action, delivery: Delivery) -> ClauseAction:
-        """What a hit means to the next clause."""
+        """What a hit does for the next clause, in each of the ways in which it may be delivered."""
         number = len(self.clauses)
         match delivery.way:
             case Way.DISPATCH:
                 is_prompt = any(isinstance(action, self._prompt) for action in clause.actions)
                 return ClauseAction(run, delivery, is_prompt)
             case Way.REPLAY:
-                assert self._replays is not None, "else it is dispatched"
+                assert self._replays is not None, "without them, the clause is dispatched"
                 replay = compile_replay(clause, number, self._later, self, self._replays.time_base)
                 return ClauseAction(run, delivery, reads=reads_of_replayed(clause), replay=replay)
             case _:
                 return ClauseAction(run, delivery, reads=reads_of(clause), count=self._counter(clause, number))
 
     def _forget(self, thread: int) -> None:
-        """A thread has ended."""
+        """Free the variables of a thread that has ended."""
         if self._replays is not None:
-            self._replays.settle()
+            self._replays.settle()  # its recorded hits still assign them, and its key may be reused by the next thread
         self.state.variables.forget(thread)
 
     def _beginning(self) -> Callable[[Firing], None] | None:
-        """What comes before the clauses of each firing."""
+        """What runs before the clauses of each firing; None: nothing."""
         begin, parts = self.state.begin, list[Callable[[Firing], None]]()
         if self.state.remembers_firings:
             parts.append(lambda _firing: begin())
@@ -242,7 +252,7 @@ class Tracer:
         return [f"{clause.description}: {delivery_text(delivery)}" for clause, delivery in pairs]
 
     def _counter(self, clause: Clause, number: int) -> Count:
-        """What several hits of a clause do at once."""
+        """What several equal hits of a clause do at once."""
         count = compile_counting(clause, number, self.state, self, TRACER_THREAD)
 
         def while_tracing(enabling: Enabling, cpu: int, hits: int, regs: MutableSequence[int]) -> None:
@@ -253,18 +263,24 @@ class Tracer:
 
     def _called(self, action: PythonAction, matching: Matching) -> Enabled:
         description = action.description
-        matching.match(description)  # says why it matches nothing
+        matching.match(description)  # raises DError, with the reason, if it matches nothing
         _, probes = matching.probes(description)
         run = enclosed(Hit(self), action.call, lambda: self.state.is_tracing)
         return Enabled(ClauseAction(matching.wrapped(description, run)), probes, matching.pattern(description))
 
     def _fit_buffers(self, ending: Sequence[Clause]) -> None:
-        """Check the buffers as dtrace_state_go() does. `ending` are END's clauses, for which a buffer that may become
-        full keeps room."""
+        """Check the buffers as dtrace_state_go() does. `ending` are END's clauses: with bufpolicy=fill they must find
+        space when a full buffer has ended the run.
+
+        Raises:
+            KinstError: the buffers are too large or too small.
+        """
         options, buffers = self.options, self.buffers
         sizes = [options.number(name) for name in ("bufsize", "aggsize", "specsize", "dynvarsize")]
         if options.text("bufresize") == "manual" and max(sizes) > _LARGEST:
             raise KinstError("could not enable tracing: Cannot allocate memory")
+        # Only if a clause aggregates does the kernel enlarge a principal buffer that is smaller than what a clause
+        # needs (dts_needed); otherwise such a clause drops every record.
         if any(isinstance(action, Aggregate) for clause in self.clauses for action in clause.actions):
             buffers.grow(max(clause.record_size for clause in self.clauses))
         if buffers.size < WORD:
@@ -287,7 +303,7 @@ class Tracer:
 
     def exit(self, status: int) -> None:
         """exit(status): tracing is over except for END."""
-        self._fold()
+        self._fold()  # first: hits that came before exit() count, those that come after it do not
         self._counts = False
         self._later.stop()
         if self.hits is not None:
@@ -296,11 +312,11 @@ class Tracer:
         self.state.stop()
         self._host.finish(End.EXIT)
 
-    def asked(self, name: str) -> None:
+    def uses_profile(self, name: str) -> None:
         """See `Environment`."""
         why = self.profile.why_not(name)
-        if why and why not in self._said:
-            self._said.add(why)
+        if why and why not in self._warned:
+            self._warned.add(why)
             self._warn(why)
 
     @property
@@ -315,13 +331,14 @@ class Tracer:
     def fault(self, firing: Firing, clause: int, action: int, fault: Fault) -> None:
         """See `Environment`."""
         probe = firing.enabling.probe
-        if self._is_in_error:
+        if self._is_in_error:  # a fault in ERROR's clause is counted (DTRACEDROP_DBLERROR) and not reported
             self._errors_in_error += 1
             return
         if self._repeated.noted(probe, clause, action, fault) and not self.options.is_on("noerror"):
             self._warn(self._repeated.line(self.probe(probe), clause, action, fault))
         epid = self.epid(clause, probe)
         self.buffers.append_error(ErrorRecord(firing.cpu, probe, epid, action, fault))
+        # ERROR's arg1 to arg5 (DTrace Guide, "dtrace Provider"). arg3 is the DIF offset: compiled clauses have none.
         arguments = (0, epid, action, -1, int(fault.kind), fault.value)
         own = blank_firing(firing.frame, firing.cpu, firing.thread, site=firing.site)
         self._is_in_error = True
@@ -335,18 +352,18 @@ class Tracer:
         self._destructive.perform(firing, kind, argument)
 
     def console(self, data: bytes) -> None:
-        """Add what the guest printed, between the records of what happened before and after."""
+        """Add what the guest printed to the buffers, in order with the records."""
         self.buffers.append_console(data)
         if self._schedule.is_much_printed(len(data)) and self._output is not None and self.due is not None:
             self._switch(self._output, self._host.now())
 
     def live_console(self, data: bytes) -> None:
-        """As `console`, where somebody follows the guest's console and types: it is to be seen soon."""
+        """As `console`, on a terminal at which the user types: an echo must not wait for the next switchrate."""
         self._schedule.echo(self._host.now())
         self.console(data)
 
     def on_snapshot(self, look: Callable[[int, Sequence[Contents]], None]) -> None:
-        """Call `look` with the time (ns) and what was added since, whenever the aggregations are looked at."""
+        """Call `look` with the time (ns) and what was added since the last snapshot, at each one."""
         self._on_snapshot.append(look)
 
     # -- the run ------------------------------------------------------------------------------------------------------
@@ -358,7 +375,9 @@ class Tracer:
         self._dtrace.fire(BEGIN, self._host.firing(0, TRACER_THREAD))
 
     def finish(self, output: Output, ending: Ending) -> None:
-        """Fire END, print what is left."""
+        """Fire END, and print what is left."""
+        # dtrace notices exit() when it next checks the status and fires END then: the time that END sees is a multiple
+        # of statusrate after the start. It matters only to a program that sets the option.
         if self.exit_status is not None:
             self._host.spend(self._schedule.until_status(self._host.now()))
         self.state.go_on()
@@ -375,8 +394,8 @@ class Tracer:
         return self._schedule.next if self.state.is_tracing else None
 
     def after_turn(self, output: Output) -> None:
-        """Between two turns of a CPU, consume what is due. After exit() nothing is due until END has fired, since what
-        is still to be consumed must see what END adds."""
+        """Between two turns of a CPU, consume what is due. After exit() nothing is due until END has fired: actions
+        that are still in the buffers, such as printa(), must see what END's clauses add."""
         now, due = self._host.now(), self.due
         if due is None or now < due:
             return
@@ -392,60 +411,61 @@ class Tracer:
             self._host.finish(End.EXIT)
 
     def _consume_due(self, output: Output, now: int) -> None:
-        """Consume everything, except records that are kept to the end: bufpolicy fill and ring."""
+        """Consume everything, except that bufpolicy fill and ring keep records until tracing ends."""
         if self.options.text("bufpolicy") == "switch":
             self._consume(output, now)
             return
         output.consume(self.buffers.take_console())
-        self._tell(output)
+        self._print_notices(output)
         output.flush()
 
     def read(self, output: Output) -> None:
-        """Consume what there is so far, because someone reads it now."""
+        """Consume what there is so far, whether it is due or not."""
         now = self._host.now()
         self._snapshot(now)
         self._consume_due(output, now)
 
     def _full(self) -> None:
+        """A buffer without a size asks for a drain."""
         if self._output is not None:
             self._drain(self._output)
 
     def _act(self) -> None:
-        """Consume at once when a clause prints or clears aggregations, because it means their present content and not
-        that at the next drain. When tracing is over, END's clauses come first."""
+        """Consume at once after a clause that prints or changes aggregations: it means their content now, and not at
+        the next drain. After exit(), and in END, the last drain does it, when all of END's clauses have run."""
         if self.state.is_tracing and not self.buffers.is_ending and self.options.text("bufpolicy") == "switch":
             self._full()
 
     def _drain(self, output: Output, *, is_last: bool = False) -> None:
-        """Consume the buffers. The actions in them see the present aggregations, whatever aggrate says."""
+        """Consume the buffers. The actions in them see the aggregations as of now, even if aggrate is longer."""
         now = self._host.now()
         self._snapshot(now)
         self._consume(output, now, is_last=is_last)
 
     def _snapshot(self, now: int) -> None:
-        """Let the aggregations be what they are at `now` (ns)."""
+        """Move what the CPUs aggregated until `now` (ns) into the totals that the output reads."""
         self._schedule.taken(now)
         self._fold()
         added = self.store.take()
         self.totals.absorb(added)
         if self.hits is not None:
-            self.hits.asked()
+            self.hits.spread_counted()
         for look in self._on_snapshot:
             look(now, added)
 
     def _consume(self, output: Output, now: int, *, is_last: bool = False) -> None:
         if self._replays is not None:
-            self._replays.settle()  # for what was lost
+            self._replays.settle()  # replayed clauses may lose dynamic variables, which are reported below
         self._schedule.note_rates()
-        output.consume(self.buffers.take())
+        output.consume(self.buffers.take())  # which may perform setopt()
         self._schedule.keep_rates()
         if self._schedule.is_status_due(now) or is_last:
             output.drops(self._lost.take(self._errors_in_error))
-        self._tell(output)
+        self._print_notices(output)
         if not is_last:
             output.flush()
 
-    def _tell(self, output: Output) -> None:
+    def _print_notices(self, output: Output) -> None:
         output.notices(self._destructive.take_notices())
 
 
@@ -453,7 +473,8 @@ _ON_AGGREGATIONS: Final = (Printa, ChangeAggregation)
 
 
 def _prompt_actions(clauses: Sequence[Clause]) -> tuple[type, ...]:
-    """The actions that the consumer must perform when they happen: those on aggregations, and therefore commit()."""
+    """The actions after which the consumer must run at once: those on aggregations, and commit() if a speculation may
+    hold one of them."""
     speculative = [clause.actions for clause in clauses if any(isinstance(one, Speculate) for one in clause.actions)]
     is_any = any(isinstance(action, _ON_AGGREGATIONS) for actions in speculative for action in actions)
     return (*_ON_AGGREGATIONS, Commit) if is_any else _ON_AGGREGATIONS

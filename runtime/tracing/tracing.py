@@ -34,7 +34,7 @@ _EVERYTHING: Final = ("dtrace:::", "profile:::", "fbt:::", "sdt:::")  # what -l 
 
 
 class Tracing:
-    """Programs and actions that were read against an image, or none, and what is traced with them."""
+    """Programs and actions that were compiled against an image, or none, and the guest that they trace."""
 
     def __init__(
         self,
@@ -48,8 +48,8 @@ class Tracing:
         Args:
             request: what the user asks for.
             warn: called at once with warnings that cannot wait for the output.
-            opened: the request's image, if it was already taken apart.
-            subject: what programs are read against, if not what the request says.
+            opened: the request's image, if it was already analysed.
+            subject: what programs are compiled against, if not what the request says.
 
         Raises:
             KinstError: the image cannot be used, or a program does not parse.
@@ -77,7 +77,8 @@ class Tracing:
         self._tracer: Tracer | None = None
 
     def _read_libraries(self) -> list[ParsedProgram]:
-        """The libraries of -L, and ours, in their order. They declare types that are needed to read the programs."""
+        """The libraries of -L, and ours, each after those that it needs. They come before the programs, since C cannot
+        be parsed without knowing which names are types."""
         if self.options.is_on("nolibs"):
             return []
         try:
@@ -88,12 +89,12 @@ class Tracing:
         return [self._reader.read(library.program) for library in libraries]
 
     def _names_provider(self, name: str) -> bool:
-        """Whether a program seems to name a provider: it is not read yet."""
+        """Whether the text of a program seems to name a provider: programs are parsed after the libraries."""
         named = re.compile(rf"\b{name}:")
         return any(named.search(program.text) for program in self._subject.programs)
 
     def _declare(self, read: Sequence[ParsedProgram]) -> None:
-        """Check what is outside clauses, before probes are known. Raises DError."""
+        """Check declarations, pragmas and translators, before probes are known. Raises DError."""
         subject = self._subject
         checker = Checker(CheckContext(subject.arch, subject.types, EveryProbe(), self.options, subject.constants))
         for parsed in read:
@@ -165,11 +166,11 @@ class Tracing:
 
     @property
     def refusals(self) -> tuple[str, ...]:
-        """What the programs describe but cannot have: a line for each description of which something was refused."""
+        """The sites that were refused: a line for each description of which something was."""
         return tuple(self._subject.refusals)
 
     def explained(self) -> list[str]:
-        """What became of each clause, and of the sites of its probes: a line each (-x explain)."""
+        """How the hits of each clause, and of each site, are delivered: a line each (-x explain)."""
         code = None if self.guest is None else self.guest.code
         return [*self.tracer.explained(), *([] if code is None else code.explained())]
 
@@ -191,12 +192,12 @@ class Tracing:
 
     @property
     def guest(self) -> "Guest | None":
-        """None without an image, and in a machine that is not ours."""
+        """The guest; None without an image, and in a machine that is not ours."""
         return self._subject.guest
 
     def start(self, output: Output, *, is_live: bool = False) -> Running:
-        """A run with this output. Nothing runs yet. Call `enable` before. `is_live`: somebody follows the guest's
-        console, who is to see at once what it prints."""
+        """A run with this output. Nothing runs yet. Call `enable` before. `is_live`: the guest's console is on a
+        terminal, and what it prints must appear at once."""
         return Running(self.traced, self.tracer, output, self.request.configuration.clock, is_live=is_live)
 
 
@@ -205,5 +206,5 @@ def _load(checker: Checker, library: ParsedProgram) -> None:
 
 
 def everything(request: Request) -> Request:
-    """The request for what -l lists without a program, some of which may not exist."""
+    """The request for what -l lists without a program. An image may lack some of these."""
     return replace(request, programs=tuple(ProgramText(Origin.NAME, text, text) for text in _EVERYTHING))

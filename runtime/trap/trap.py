@@ -66,6 +66,10 @@ class Firing:
         """Stand for a hit of this probe on this CPU from now on."""
         self.cpu, self.enabling = cpu, enabling
 
+    def run_on(self, cpu: int) -> None:
+        """Stand for a hit on this CPU, of which no thread is known, from now on."""
+        self.cpu = self.thread = cpu
+
     def move(self, site: int, returned: int = 0) -> None:
         """Stand for a hit at another place from now on."""
         self.site, self.returned = site, returned

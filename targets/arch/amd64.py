@@ -3,7 +3,7 @@
 from enum import IntEnum
 
 from kinst.targets.arch.code_shape import CallShape, CodeShape, Field, Pattern, pattern
-from kinst.targets.arch.facts import ArchFacts, EngineFacts, JumpFacts, Syntax, UnwindFacts
+from kinst.targets.arch.facts import ArchFacts, CpuNumberFacts, EngineFacts, JumpFacts, Syntax, UnwindFacts
 from kinst.targets.arch.linux import (
     COMMON_TABLES,
     BootTable,
@@ -270,6 +270,7 @@ AMD64 = ArchFacts(
     pc=RIP,
     stack_pointer=RSP,
     frame_pointer=RBP,
+    cpu_number=CpuNumberFacts(mask=0xFF, is_cheap=False, only_with=None),  # the initial APIC ID of cpuid
     user_mode=(REGISTERS.index("cs"), 3, 3),  # the current privilege level (SDM volume 3, 5.5)
     mode_names={0: "ring 0", 1: "ring 1", 2: "ring 2", 3: "ring 3"},
     register_names=_D_NAMES,
@@ -346,6 +347,10 @@ AMD64 = ArchFacts(
     engine=EngineFacts(
         qiling="X8664",
         unicorn="x86",
+        library_suffix="x86_64",
+        start_words=2,
+        has_segments=True,
+        has_sizeless=False,
         cpu_model=None,
         page_size=None,
         interrupt_bias=0,

@@ -3,7 +3,7 @@
 from enum import IntEnum
 
 from kinst.targets.arch.code_shape import CallShape, CodeShape, Field, Pattern, pattern
-from kinst.targets.arch.facts import ArchFacts, EngineFacts, JumpFacts, Syntax, UnwindFacts
+from kinst.targets.arch.facts import ArchFacts, CpuNumberFacts, EngineFacts, JumpFacts, Syntax, UnwindFacts
 from kinst.targets.arch.linux import (
     COMMON_TABLES,
     BootTable,
@@ -214,6 +214,9 @@ ARM64 = ArchFacts(
     pc=PC,
     stack_pointer=SP,
     frame_pointer=29,
+    cpu_number=CpuNumberFacts(
+        mask=0xFF_00FF_FFFF, is_cheap=True, only_with=None
+    ),  # affinities of MPIDR_EL1 (D19.2.102)
     user_mode=(PSTATE, 0xC, 0),  # EL is bits 3:2 (Arm ARM C5.2.19)
     mode_names={0: "EL0", 4: "EL1", 8: "EL2", 0xC: "EL3"},
     register_names={f"R_X{number}": number for number in range(30)} | {"R_FP": 29, "R_LR": 30, "R_SP": SP, "R_PC": PC},
@@ -279,6 +282,10 @@ ARM64 = ArchFacts(
     engine=EngineFacts(
         qiling="ARM64",
         unicorn="arm64",
+        library_suffix="aarch64",
+        start_words=3,
+        has_segments=False,
+        has_sizeless=False,
         cpu_model="UC_CPU_ARM64_A57",
         # Unicorn's own choice is 1 KiB: its TLBI of one of the guest's pages would then leave three quarters of it
         # behind.

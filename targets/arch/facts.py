@@ -24,6 +24,10 @@ class EngineFacts:
 
     qiling: str  # in QL_ARCH
     unicorn: str  # of the module unicorn.<name>_const, whose constants begin with UC_<NAME>_
+    library_suffix: str  # what the names of its library's functions for the machine end with
+    start_words: int  # what it keeps for the start of each translated instruction: words of the guest's state
+    has_segments: bool  # PCs count from the base of a segment, which need not be 0
+    has_sizeless: bool  # an undefined instruction has no size for it; else what has none is no instruction
     cpu_model: str | None  # None: Unicorn's own choice
     page_size: int | None  # None: the same
     interrupt_bias: int  # what Unicorn adds to the PC before it calls UC_HOOK_INTR, whatever the exception
@@ -78,6 +82,16 @@ class JumpFacts:
     # Kinds that must stay where they are in code whose computed branches land on pads only, since hardware checks it:
     # pads, and calls, which a jump from a trampoline would not look like.
     checked: frozenset[IntEnum]
+
+
+@dataclass(frozen=True, slots=True)
+class CpuNumberFacts:
+    """The number that a CPU itself has, as code of the kernel reads it."""
+
+    mask: int  # its bits in what is read
+    is_cheap: bool  # no hypervisor is asked for it
+    # Who may not read it is told by two instructions: code that has the first and not the second may. None: all may.
+    only_with: tuple[bytes, bytes] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +162,7 @@ class ArchFacts:
     c_registers: Mapping[str, int]  # what firmware or a kernel's start sets before C code runs
     c_symbols: Mapping[str, str]  # registers that hold the address of a symbol throughout a program
     unwind: UnwindFacts
+    cpu_number: CpuNumberFacts
 
     operand_registers: Mapping[str, int]  # registers and parts of them, as the assembler spells them, without %
     nops: tuple[bytes, ...]  # what an instruction that does nothing begins with: static probes stand at one

@@ -3,7 +3,7 @@
 from enum import IntEnum
 
 from kinst.targets.arch.code_shape import CallShape, CodeShape, Field, Pattern, pattern
-from kinst.targets.arch.facts import ArchFacts, EngineFacts, JumpFacts, Syntax, UnwindFacts
+from kinst.targets.arch.facts import ArchFacts, CpuNumberFacts, EngineFacts, JumpFacts, Syntax, UnwindFacts
 from kinst.targets.arch.linux import (
     COMMON_TABLES,
     BootTable,
@@ -186,6 +186,12 @@ RISCV64 = ArchFacts(
     pc=PC,
     stack_pointer=SP,
     frame_pointer=FP,
+    # mhartid, of machine mode alone: whose traps end with mret, and never with sret.
+    cpu_number=CpuNumberFacts(
+        mask=(1 << 64) - 1,
+        is_cheap=True,
+        only_with=((0x3020_0073).to_bytes(4, "little"), (0x1020_0073).to_bytes(4, "little")),
+    ),
     user_mode=("priv", 3, 0),  # Privileged Architecture 1.2
     mode_names={0: "U", 1: "S", 3: "M"},
     register_names={f"R_{name.upper()}": number for number, name in enumerate(GENERAL)} | {"R_FP": FP, "R_PC": PC},
@@ -282,6 +288,10 @@ RISCV64 = ArchFacts(
     engine=EngineFacts(
         qiling="RISCV64",
         unicorn="riscv",
+        library_suffix="riscv64",
+        start_words=1,
+        has_segments=False,
+        has_sizeless=True,
         cpu_model=None,
         page_size=None,
         interrupt_bias=4,

@@ -19,7 +19,7 @@ from kinst.targets.instruction import Flow, Verdict
 from kinst.targets.manifest.records import Manifest, ProbeKind, probe_keys
 from kinst.targets.patch import LONGEST
 from kinst.targets.probe_ids import FIRST_PROBE_ID
-from kinst.targets.standalone import MOST_FIELDS, RING_HEAD, WORD, Action
+from kinst.targets.standalone import MOST_FIELDS, WORD, Action
 
 Tables = Mapping[str, NDArray[np.void]]
 _REFERENCES = (
@@ -156,7 +156,7 @@ def _check_standalone(manifest: Manifest) -> None:
     if found.action is Action.COUNT:
         is_right = not found.capacity and not found.fields and found.size == WORD * len(manifest.sites)
     else:
-        is_right = found.capacity.bit_count() == 1 and found.size == RING_HEAD + found.capacity * found.stride
+        is_right = found.capacity.bit_count() == 1 and found.size == found.ring_size
     _require(is_right and len(found.fields) <= MOST_FIELDS, "counters or a ring of another size than it says")
     _require(max(found.address, found.load_address) + found.size < 1 << 64, "counters past the address space")
 

@@ -3,6 +3,7 @@
 import gc
 import math
 import os
+import platform
 import re
 import signal
 import time
@@ -11,13 +12,16 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+import unicorn
 from qiling import Qiling
 
 from kinst.runtime import End, Hit, ImageFile, KinstError, Machine, Options, Place, open_image
+from kinst.targets.arch.registry import NAMES
 from kinst.targets.errors import MachineError, UsageError
 
 SAMPLES = Path(__file__).parents[2] / "samples"
 COUNTED = "fbt::vfs_*:entry { @calls[probefunc] = count(); @ = sum(1); }"
+CREATED = "fbt::vfs_create:entry"
 
 
 def sample(arch: str = "riscv64") -> ImageFile:
@@ -175,6 +179,31 @@ def test_the_machine_is_a_qiling_object() -> None:
         trace.ql.hook_address(lambda ql: addresses.append(ql.arch.regs.arch_pc), start)
         trace.run()
         assert addresses == [start] * trace.aggregation("calls")["vfs_get"]
+
+
+@pytest.mark.parametrize("arch", NAMES)
+def test_who_asks_for_the_engine_in_the_middle_sees_each_instruction_once(arch: str) -> None:
+    """An action puts a hook below Qiling. From then on instructions are counted one by one; nothing else changes."""
+    seen: list[tuple[int, int]] = []  # address, and how many were counted by then: none in trampolines
+
+    def hooked(_hit: Hit) -> None:
+        if seen:
+            return
+        counter = trace.guest.system.engine.counter
+        assert counter is not None
+        trace.ql.uc.hook_add(unicorn.UC_HOOK_CODE, lambda _uc, address, *_: seen.append((address, counter.executed)))
+
+    with (
+        sample(arch) as image,
+        image.trace(COUNTED, actions={CREATED: hooked}, machine=Machine(clock="icount")) as trace,
+        image.trace(COUNTED, actions={CREATED: lambda _hit: None}, machine=Machine(clock="icount")) as plain,
+    ):
+        assert trace.run() is plain.run() is End.POWER_OFF
+        assert len(set(seen)) == len(seen) > 10_000
+        assert trace.console == plain.console != b""
+        assert trace.aggregations == plain.aggregations
+        assert trace.guest.system.clock.now() == plain.guest.system.clock.now()
+        assert plain.guest.system.engine._counting.is_by_blocks or platform.machine() != "x86_64"
 
 
 @pytest.mark.parametrize("arch", ["amd64", "riscv64"])

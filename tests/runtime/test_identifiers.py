@@ -68,7 +68,7 @@ def test_an_identifier_that_is_none_or_anothers_next_time_is_an_error() -> None:
     assert unknown.returncode == 1 and "Unknown probe identifier" in unknown.stderr
     made = kinst_run("-e", "-n", "tick-7s", "-i", "17")
     assert made.returncode == 1
-    assert "profile:::tick-7s is made when it is asked for, and its identifier may be another's" in made.stderr
+    assert "profile:::tick-7s is created on demand, and its identifier may be another probe's" in made.stderr
     assert listed(kinst_run("-l", "-n", "tick-7s").stdout) == {17: "profile:tick-7s"}
     assert kinst_run("-e", "-n", "tick-7s", "-i", "16").returncode == 0
     never = listed(command("list_probes", SAMPLES[0], "fbt::kmain:entry").stdout)

@@ -61,7 +61,7 @@ def test_behind_exit_nothing_counts(arch: str) -> None:
 @pytest.mark.parametrize(
     ("program", "words", "why"),
     [
-        ("fbt:::entry { @[arg0] = count(); }", (), "it looks at arguments or registers: --method jump only counts"),
+        ("fbt:::entry { @[arg0] = count(); }", (), "it reads arguments or registers: --method jump only counts"),
         ("fbt:::entry { trace(1); }", (), "it does more than to aggregate: --method jump only counts"),
         ("fbt:::entry { @[cpu] = count(); }", ("--cpus", "2"), "its CPU matters, and all CPUs count together"),
         ("fbt:::entry /curcpu->cpu_id/ { @ = count(); }", ("--cpus", "2"), "--method jump only counts: leave it out"),

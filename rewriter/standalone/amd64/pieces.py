@@ -24,12 +24,13 @@ from kinst.rewriter.standalone.code.parts import (
     distances,
     joined,
 )
-from kinst.targets.arch.amd64 import AMD64
+from kinst.targets.arch.amd64 import AMD64, GENERAL
 from kinst.targets.instruction import Reason
 
 _FIXUP: Final = re.compile(r"@(\w+)(\(%rip\))?")
 _MARK: Final = 0x5A_5B_5C_5D  # stands for a fixup while its line is assembled: found again by its bytes
 FIELD: Final = 4  # bytes of a displacement
+_NARROW: Final = (*(f"e{name[1:]}" for name in GENERAL[:8]), *(f"{name}d" for name in GENERAL[8:]))
 
 
 def _distance(size: int) -> Fill:
@@ -50,6 +51,11 @@ _NEAR: Final = Encoding(1, _distance(1))
 _ADDRESS: Final = Encoding(FIELD, _distance(FIELD))
 _BRANCH: Final = Encoding(FIELD, _distance(FIELD), follows=True)
 _NUMBER: Final = Encoding(FIELD, _number)
+
+
+def narrow(register: int) -> str:
+    """The name of a register's lower half."""
+    return _NARROW[register]
 
 
 def address(value: str, tail: int = 0) -> Fixup:

@@ -1,12 +1,13 @@
 """What is to be done at a site of amd64 -> code that does it, and leaves no trace in the guest.
 
     count    lock incq cell(%rip)
-    record   a ticket by lock xadd, its place in the ring, the words, and last the ticket, which says that the rest is
-    there
+    record   a ticket by lock xadd, its place in the ring, which lock bts takes, the words, and last the ticket, which
+             says that the rest is there
 
-Other CPUs and interrupt handlers see only the two locked instructions, and stores to a place that belongs to this
-record alone. Stores are not reordered with other stores (SDM volume 3, "Memory Ordering"): a reader that
-sees the ticket sees the words.
+Other CPUs and interrupt handlers see only the three locked instructions, and stores to a place that belongs to this
+record alone: a writer that comes to the place a turn of the ring later finds the bit set, and takes the place that is
+never read. Stores are not reordered with other stores (SDM volume 3, "Memory Ordering"): a reader that sees the ticket
+sees the words.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,21 +18,27 @@ import numpy as np
 
 from kinst.rewriter.liveness.effects import effector
 from kinst.rewriter.standalone.amd64.kept import Kept, kept
-from kinst.rewriter.standalone.amd64.pieces import template
-from kinst.rewriter.standalone.code.parts import Parts
+from kinst.rewriter.standalone.amd64.pieces import narrow, template
+from kinst.rewriter.standalone.amd64.reads import Free, number_of_cpu, of_stack, of_task
+from kinst.rewriter.standalone.code.parts import Parts, joined
 from kinst.rewriter.standalone.code.trampoline import (
     Clock,
     Constant,
     Count,
+    Cpu,
+    Current,
     ImmovableError,
     Masks,
+    Member,
     Record,
     Register,
+    Stack,
     Task,
     Varying,
     Word,
+    placed,
 )
-from kinst.targets.arch.amd64 import AMD64, GENERAL, RAX, RBP, RDX, REGISTERS, RIP, RSP
+from kinst.targets.arch.amd64 import AMD64, GENERAL, RAX, RBP, RBX, RCX, RDX, REGISTERS, RIP, RSP
 from kinst.targets.standalone import WORD
 
 _FLAGS: Final = sum(effector(AMD64).flags.values())
@@ -39,7 +46,6 @@ _COUNTED: Final = _FLAGS & ~effector(AMD64).flags["cf"]  # inc leaves CF alone
 _REGISTERS: Final = (1 << len(GENERAL)) - 1
 # Not rsp and rbp: by these two an interrupt handler, too, finds the stack.
 _FREE: Final = tuple(number for number in range(len(GENERAL)) if number not in (RSP, RBP))
-_NARROW: Final = (*(f"e{name[1:]}" for name in GENERAL[:8]), *(f"{name}d" for name in GENERAL[8:]))
 _NARROWEST: Final = 0xFFFF_FFFF
 
 
@@ -88,51 +94,84 @@ def _read(words: Sequence[Word]) -> int:
 
 
 def _recorded(record: Record, free: _Free) -> Parts:
-    """A record. rdtsc overwrites rax and rdx: meanwhile the ticket waits in the record, where the site's number will
-    be."""
+    """A record. rdtsc overwrites rax and rdx, cpuid also rbx and rcx: meanwhile the ticket waits in the record, where
+    the site's number will be."""
     words = record.words
-    has_clock = Clock() in words
-    fixed = (RAX, RDX) if has_clock else (RAX,) if free.has_flags else ()
+    first, more = _fixed(words, has_flags=free.has_flags)
     # Where flags are live rax is saved anyway. Then come dead registers, and last those that are recorded.
-    rest = sorted(set(_FREE) - {*fixed}, key=lambda one: (not free.registers >> one & 1, Register(one) in words))
-    work = (*fixed, *rest)[:3]
+    rest = [one for one in _FREE if one not in (*first, *more)]
+    rest.sort(key=lambda one: (not free.registers >> one & 1, Register(one) in words))
+    work = (*first, *rest)[:3]
+    around = free.kept(*work, *more)
     ticket, other, place = (GENERAL[number] for number in work)
-    around = free.kept(*work)
-    return template(
-        (
-            *around.before,
-            f"movl $0x1, %{_NARROW[work[0]]}",
-            f"lock xaddq %{ticket}, @ring(%rip)",
-            f"movl %{_NARROW[work[0]]}, %{_NARROW[work[2]]}",
-            f"andl ${record.mask:#x}, %{_NARROW[work[2]]}",
-            f"imulq ${record.stride:#x}, %{place}, %{place}",
-            f"leaq @first(%rip), %{other}",
-            f"addq %{other}, %{place}",
-            *([f"movq %{ticket}, {WORD:#x}(%{place})"] if has_clock else []),
-            *_stores(words, around, other, place),
-            *([f"movq {WORD:#x}(%{place}), %{ticket}"] if has_clock else []),
-            f"movq $@site, {WORD:#x}(%{place})",
-            f"incq %{ticket}",
-            f"movq %{ticket}, (%{place})",
-            *around.after,
-        )
+    waits = any(not isinstance(word, Register | Constant | Varying) for word in words)
+    return joined(
+        template(
+            (
+                *around.before,
+                f"movl $0x1, %{narrow(work[0])}",
+                f"lock xaddq %{ticket}, @ring(%rip)",
+                f"movl %{narrow(work[0])}, %{narrow(work[2])}",
+                f"andl ${record.mask:#x}, %{narrow(work[2])}",
+                f"imulq ${record.stride:#x}, %{place}, %{place}",
+                f"leaq @first(%rip), %{other}",
+                f"addq %{other}, %{place}",
+                f"leaq {record.discard:#x}(%{other}), %{other}",
+                f"lock btsq $0x3f, (%{place})",
+                f"cmovcq %{other}, %{place}",
+                *([f"movq %{ticket}, {WORD:#x}(%{place})"] if waits else []),
+            )
+        ),
+        _stores(words, around, Free(work[0], work[1], work[2], around.depth), has_stack=free.has_stack),
+        template(
+            (
+                *([f"movq {WORD:#x}(%{place}), %{ticket}"] if waits else []),
+                f"movq $@site, {WORD:#x}(%{place})",
+                f"incq %{ticket}",
+                f"movq %{ticket}, (%{place})",
+                *around.after,
+            )
+        ),
     )
 
 
-def _stores(words: Sequence[Word], around: Kept, other: str, place: str) -> Iterator[str]:
-    """Store each word, through the register `other` if need be."""
-    for row, word in enumerate(words):
-        low, high = f"{WORD * (2 + row):#x}(%{place})", f"{WORD * (2 + row) + 4:#x}(%{place})"
-        match word:
-            case Clock():
-                yield from ("rdtsc", f"movl %eax, {low}", f"movl %edx, {high}")
-            case Constant(value):
-                yield from (f"movl ${value & _NARROWEST:#x}, {low}", f"movl ${value >> 32 & _NARROWEST:#x}, {high}")
-            case Varying(name):
-                yield f"movq $@{name}, {low}"
-            case Register(number):
-                load, source = _source(number, around, other)
-                yield from (*load, f"movq %{source}, {low}")
+def _fixed(words: Sequence[Word], *, has_flags: bool) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The registers that must hold the ticket and serve as the other one, as far as they are not free to choose; and
+    those that are clobbered besides."""
+    if Cpu() in words:
+        return (RAX, RDX), (RBX, RCX)
+    return ((RAX, RDX) if Clock() in words else (RAX,) if has_flags else ()), ()
+
+
+def _stores(words: Sequence[Word], around: Kept, free: Free, *, has_stack: bool) -> Parts:
+    """Store all words. Those of the stack come last, since they need the task."""
+    every = [*placed(words)]
+    plain = template(line for at, word in every for line in _lines(at, word, around, free))
+    cpu = [number_of_cpu(at, free.place) for at, word in every if isinstance(word, Cpu)]
+    stacks = [(at, word) for at, word in every if isinstance(word, Stack)]
+    members = [(at, word) for at, word in every if isinstance(word, Current | Member)]
+    asked = [word.of if isinstance(word, Member) else word for _, word in members]
+    asked += [word.task.of for _, word in stacks if word.task is not None]
+    task = of_task(members, asked[0], free) if asked else ()
+    return joined(plain, *cpu, task, *(of_stack(at, word, free, has_stack=has_stack) for at, word in stacks))
+
+
+def _lines(at: int, word: Word, around: Kept, free: Free) -> Iterator[str]:
+    """Store a word that is not read from memory, through a register if need be."""
+    place, other = GENERAL[free.place], GENERAL[free.other]
+    low, high = f"{at:#x}(%{place})", f"{at + 4:#x}(%{place})"
+    match word:
+        case Clock():
+            yield from ("rdtsc", f"movl %eax, {low}", f"movl %edx, {high}")
+        case Constant(value):
+            yield from (f"movl ${value & _NARROWEST:#x}, {low}", f"movl ${value >> 32 & _NARROWEST:#x}, {high}")
+        case Varying(name):
+            yield f"movq $@{name}, {low}"
+        case Register(number):
+            load, source = _source(number, around, other)
+            yield from (*load, f"movq %{source}, {low}")
+        case _:
+            pass
 
 
 def _source(number: int, around: Kept, other: str) -> tuple[list[str], str]:

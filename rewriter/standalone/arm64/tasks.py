@@ -5,15 +5,17 @@ load-exclusive moves the monitor to another address, so no write of that word wo
 wfe return at once, as an interrupt would (Arm ARM, "Wait for Event mechanism and Send event").
 """
 
+from collections.abc import Mapping
 from typing import Final
 
 from kinst.rewriter.assemble import assemble
+from kinst.rewriter.standalone.arm64 import reads
 from kinst.rewriter.standalone.arm64.fixups import address_fixup, number_fixup
 from kinst.rewriter.standalone.code import scratch, word_tasks
 from kinst.rewriter.standalone.code.parts import TARGET, Parts
 from kinst.rewriter.standalone.code.scratch import Scratch
 from kinst.rewriter.standalone.code.template import Assembly, assembled
-from kinst.rewriter.standalone.code.trampoline import Masks, Shape, Task
+from kinst.rewriter.standalone.code.trampoline import Masks, Record, Shape, Task
 from kinst.rewriter.standalone.code.word_tasks import Dialect, Routine
 from kinst.targets.arch.arm64 import ARM64, PC, PSTATE, SP
 from kinst.targets.standalone import WORD
@@ -32,8 +34,9 @@ again:
     sevl
 """,
 )
-# Record n is in place n modulo the capacity, a power of two: the lowest bits of n. The barrier orders the words before
-# the ticket, which readers on other CPUs look for.
+# Record n is in place n modulo the capacity, a power of two: the lowest bits of n. A writer that finds the highest bit
+# of the place's first word set, since another still writes there, takes the place that is never read. The barrier
+# orders the words before the ticket, which readers on other CPUs look for.
 _RECORD: Final = Routine(
     ("ring", "ticket", "place", "spare"),
     """
@@ -43,15 +46,26 @@ again:
     add x{place}, x{ticket}, #1
     stxr w{spare}, x{place}, [x{ring}]
     cbnz w{spare}, again
-    sevl
     {index}
     mov x{spare}, #{stride}
     la x{ring}, first
     madd x{place}, x{place}, x{spare}, x{ring}
+claim:
+    ldxr x{spare}, [x{place}]
+    tbnz x{spare}, #63, taken
+    orr x{spare}, x{spare}, #0x8000000000000000
+    stxr w{ring}, x{spare}, [x{place}]
+    cbnz w{ring}, claim
+    b claimed
+taken:
+    {discard}
+claimed:
+    {memory}
     {words}
     add x{ticket}, x{ticket}, #1
     dmb ish
     str x{ticket}, [x{place}]
+    sevl
 """,
 )
 
@@ -77,6 +91,23 @@ def load(shape: Shape, what: str, base: int | None) -> Parts:
 
 def _index(place: str, ticket: str, mask: int) -> str:
     return f"and x{place}, x{ticket}, #{mask}" if mask else f"mov x{place}, xzr"
+
+
+def _discard(task: Record, names: Mapping[str, str]) -> str:
+    """From the place of a ticket to the one that is never read: as many places further as the ring has after it."""
+    ring, _, place, spare = (f"x{names[role]}" for role in _RECORD.roles)
+    return f"""
+    {_index(names["spare"], names["ticket"], task.mask)}
+    mov {ring}, #{task.mask + 1}
+    sub {spare}, {ring}, {spare}
+    mov {ring}, #{task.stride}
+    madd {place}, {spare}, {ring}, {place}
+"""
+
+
+def _memory(task: Record, names: Mapping[str, str], frame: int, *, has_stack: bool) -> str:
+    ring, ticket, place, spare = (f"x{names[role]}" for role in _RECORD.roles)
+    return reads.of_memory(task, reads.Free(ring, spare, ticket, place, frame), has_stack=has_stack)
 
 
 def _constant(register: str, value: int) -> str:
@@ -110,10 +141,13 @@ _DIALECT: Final = Dialect(
     record=_RECORD,
     spare="spare",
     index=_index,
+    discard=_discard,
+    memory=_memory,
     constant=_constant,
     address="la x{register}, {name}",
     number="number x{register}, {name}",
     clock="mrs x{register}, cntvct_el0",
+    cpu="mrs x{register}, mpidr_el1",
     stack="add x{register}, sp, #{offset}",
     load_saved="ldr x{register}, [sp, #{offset}]",
     store="str x{register}, [x{place}, #{offset}]",

@@ -30,6 +30,8 @@ CELL: Final = "cell"
 RING: Final = "ring"
 FIRST: Final = "first"
 SITE: Final = "site"
+PER_CPU: Final = "per_cpu"  # of Linux: the table of where each CPU's own data are
+CURRENT: Final = "current"  # where they have the address of the current task
 GOAL: Final = "goal"
 
 
@@ -67,6 +69,11 @@ def joined(*several: Parts) -> Parts:
         elif part != b"":
             result.append(part)
     return tuple(result)
+
+
+def size_of(parts: Parts) -> int:
+    """The size in bytes of parts whose fixups have no longer encoding."""
+    return sum(len(part) if isinstance(part, bytes) else part.encoding.size for part in parts)
 
 
 def distances(start: Addresses, end: Addresses) -> Numbers:

@@ -4,11 +4,24 @@ In assembly text (`kinst.rewriter.standalone.code.template`) ``ring`` is the num
 ring's first place.
 """
 
-from collections.abc import Callable, Set
+from collections.abc import Callable, Iterator, Set
 
 from kinst.rewriter.standalone.code.parts import SITE
-from kinst.rewriter.standalone.code.trampoline import Record, Register, Varying, Word
+from kinst.rewriter.standalone.code.trampoline import (
+    Clock,
+    Constant,
+    Cpu,
+    Current,
+    Member,
+    Record,
+    Register,
+    Stack,
+    Varying,
+    placed,
+)
 from kinst.targets.standalone import WORD
+
+Plain = Clock | Cpu | Register | Constant | Varying  # what is no memory
 
 
 def registers_of(task: Record) -> Set[int]:
@@ -16,8 +29,24 @@ def registers_of(task: Record) -> Set[int]:
     return {word.number for word in task.words if isinstance(word, Register)}
 
 
-def stores(task: Record, load: Callable[[Word], tuple[str, str]], store: Callable[[str, int], str]) -> str:
-    """Text that stores each word but the first, which is the ticket.
+def plain_words(task: Record) -> Iterator[tuple[int, Plain]]:
+    """The words that are stored first, each with its offset in the record. The ticket is not among them."""
+    yield WORD, Varying(SITE)
+    yield from ((at, word) for at, word in placed(task.words) if isinstance(word, Plain))
+
+
+def task_words(task: Record) -> list[tuple[int, Current | Member]]:
+    """The words of the current task, each with its offset in the record."""
+    return [(at, word) for at, word in placed(task.words) if isinstance(word, Current | Member)]
+
+
+def stack_words(task: Record) -> list[tuple[int, Stack]]:
+    """The copies of the stack, each with its offset in the record."""
+    return [(at, word) for at, word in placed(task.words) if isinstance(word, Stack)]
+
+
+def stores(task: Record, load: Callable[[Plain], tuple[str, str]], store: Callable[[str, int], str]) -> str:
+    """Text that stores each word that is not read from memory, except the ticket.
 
     Args:
         task: the record.
@@ -25,7 +54,7 @@ def stores(task: Record, load: Callable[[Word], tuple[str, str]], store: Callabl
         store: a register and an offset into the record -> the line that stores it there.
     """
     lines: list[str] = []
-    for row, word in enumerate((Varying(SITE), *task.words), 1):
+    for at, word in plain_words(task):
         register, line = load(word)
-        lines += [line, store(register, row * WORD)]
+        lines += [line, store(register, at)]
     return "\n".join(lines)

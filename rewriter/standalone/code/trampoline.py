@@ -1,7 +1,7 @@
 """What a machine provides for standalone images: jumps, and trampolines that do by themselves what their probes ask
 for."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Final, Protocol
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from kinst.rewriter.standalone.code.parts import Mask, Numbers, Parts
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.instruction import Flow
+from kinst.targets.standalone import WORD
 
 Masks = NDArray[np.uint32]
 
@@ -51,17 +52,70 @@ class Varying:
     name: str
 
 
-Word = Clock | Register | Constant | Varying
+@dataclass(frozen=True, slots=True)
+class Cpu:
+    """The number that the CPU itself has: its APIC ID, mpidr_el1, mhartid."""
+
+
+@dataclass(frozen=True, slots=True)
+class Current:
+    """The address of Linux's current task; 0: there is none yet.
+
+    `is_linked`: where a CPU's own data have the variable (`CURRENT`), per-CPU data are linked with the rest, so that it
+    is an address; else a number below 2**31.
+    """
+
+    is_linked: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """The word at an offset, a multiple of its size, in what `of` gives; 0: that is 0."""
+
+    of: Current
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Stack:
+    """A word that says how many follow, and as many of the stack, at most `count`: from its pointer on, up to the end
+    of its page, which is surely there, or to that of the task's stack if it is in that. It is of `size` bytes, a power
+    of two, and begins where the member says. None: it may be any. Where no stack is known, there are none."""
+
+    count: int
+    task: Member | None = None
+    size: int = 0
+
+
+Word = Clock | Register | Constant | Varying | Cpu | Current | Member | Stack
+
+
+def width(word: Word) -> int:
+    """How many words it has in a record."""
+    return 1 + word.count if isinstance(word, Stack) else 1
+
+
+def placed(words: Sequence[Word]) -> Iterator[tuple[int, Word]]:
+    """What comes first in a record's place, in bytes from its beginning, for each word."""
+    at = 2 * WORD
+    for word in words:
+        yield at, word
+        at += WORD * width(word)
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
     """Append a record to the ring of `kinst.targets.standalone`, which is at `RING` and has its first place at `FIRST`:
-    `SITE`, and one word for each of `words`. `mask` is the capacity - 1; `stride` is the size of a record in bytes."""
+    `SITE`, and what `words` say. `mask` is the capacity - 1; `stride` is the size of a record in bytes."""
 
     mask: int
     stride: int
     words: tuple[Word, ...]
+
+    @property
+    def discard(self) -> int:
+        """The offset from the first place of the one that is never read."""
+        return (self.mask + 1) * self.stride
 
 
 Task = Count | Record

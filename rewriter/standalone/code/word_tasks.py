@@ -7,23 +7,23 @@ steps are spelled.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import assert_never
+from typing import Protocol, assert_never
 
 from kinst.rewriter.standalone.code import scratch
 from kinst.rewriter.standalone.code.parts import HERE
-from kinst.rewriter.standalone.code.recording import registers_of, stores
+from kinst.rewriter.standalone.code.recording import Plain, registers_of, stores
 from kinst.rewriter.standalone.code.scratch import Scratch
 from kinst.rewriter.standalone.code.trampoline import (
     Clock,
     Constant,
     Count,
+    Cpu,
     ImmovableError,
     Masks,
     Record,
     Register,
     Task,
     Varying,
-    Word,
 )
 
 
@@ -36,6 +36,20 @@ class Routine:
     text: str
 
 
+class Memory(Protocol):
+    """How a machine reads what is recorded of memory."""
+
+    def __call__(self, task: Record, names: Mapping[str, str], frame: int, *, has_stack: bool) -> str:
+        """Text that stores the words that are read from memory.
+
+        Args:
+            task: the record.
+            names: the registers, by their roles.
+            frame: by how many bytes the stack pointer is lower than the guest's.
+            has_stack: whether the stack pointer points to a stack.
+        """
+
+
 @dataclass(frozen=True, slots=True)
 class Dialect:
     """One machine's assembly. Texts have ``{register}``, ``{name}``, ``{place}`` and ``{offset}`` in them."""
@@ -46,13 +60,16 @@ class Dialect:
     stack_pointer: int
     unrecordable: Mapping[int, str]  # registers of the trap frame that no single instruction reads, and their names
     count: Routine
-    record: Routine  # with ``{place}`` and ``{ticket}``; words are stored where ``{words}`` is
+    record: Routine  # with ``{place}`` and ``{ticket}``; plain words are stored where ``{words}`` is
     spare: str  # the role of `record` whose register is unused while words are stored
     index: Callable[[str, str, int], str]  # place, ticket, mask: the line that cuts the ticket to the mask
+    discard: Callable[[Record, Mapping[str, str]], str]  # role -> register: ``{discard}``, to the place never read
+    memory: Memory  # ``{memory}``
     constant: Callable[[str, int], str]  # loads a 64-bit number into a register
     address: str
     number: str
     clock: str
+    cpu: str
     stack: str  # the stack pointer plus ``{offset}``
     load_saved: str  # from ``{offset}`` after the stack pointer
     store: str
@@ -114,16 +131,18 @@ def _recording(dialect: Dialect, task: Record, dead: int, *, has_stack: bool) ->
             **names,
             index=dialect.index(place, names["ticket"], task.mask),
             stride=task.stride,
+            discard=dialect.discard(task, names),
+            memory=dialect.memory(task, names, chosen.frame, has_stack=has_stack),
             words=stores(task, lambda word: _load(dialect, chosen, spare, word), store),
         ),
     )
 
 
-def _load(dialect: Dialect, chosen: Scratch, spare: str, word: Word) -> tuple[str, str]:
+def _load(dialect: Dialect, chosen: Scratch, spare: str, word: Plain) -> tuple[str, str]:
     """The register that holds a word, and the line that loads it; empty: it is there already."""
     match word:
-        case Clock():
-            line = dialect.clock.format(register=spare)
+        case Clock() | Cpu():
+            line = (dialect.clock if isinstance(word, Clock) else dialect.cpu).format(register=spare)
         case Varying(name):
             line = dialect.number.format(register=spare, name=name)
         case Constant(value):

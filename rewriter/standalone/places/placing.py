@@ -24,7 +24,7 @@ from kinst.targets.hosted import is_hosted
 from kinst.targets.image import Image
 from kinst.targets.kernels.multiboot import boot_header
 from kinst.targets.manifest.packed import Manifest
-from kinst.targets.standalone import RING_HEAD, WORD, Action, Standalone
+from kinst.targets.standalone import WORD, Action, Standalone
 
 _NEAREST: Final = 1 << 18
 _FARTHEST: Final = 1 << 20
@@ -167,7 +167,7 @@ def _standalone(request: Request, address: int, load_address: int, size: int) ->
 def _data_size(manifest: Manifest, request: Request) -> int:
     if request.action is Action.COUNT:
         return WORD * len(manifest.sites)
-    return RING_HEAD + request.capacity * _standalone(request, 0, 0, 0).stride
+    return request.ring_size
 
 
 def _data_place(image: Image, inside: SpareSpace, code: int, base: int, size: int) -> tuple[int, int]:

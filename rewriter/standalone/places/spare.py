@@ -111,10 +111,10 @@ def _gap_after_code(image: Image) -> Gap | None:
 
 def data_gaps(image: Image) -> tuple[Gap, ...]:
     """Writable memory that belongs to nothing; the largest first."""
-    return tuple(sorted({*_paddings(image), *_behind_data(image)}, key=lambda one: one[0] - one[1]))
+    return tuple(sorted({*_paddings(image), *_gap_after_data(image)}, key=lambda one: one[0] - one[1]))
 
 
-def _behind_data(image: Image) -> Iterator[Gap]:
+def _gap_after_data(image: Image) -> Iterator[Gap]:
     """From the last label of a kernel to ``_end``, up to which it maps and keeps memory. The label must end a range, or
     a stack, which grows away from it: after one that begins a range, the gap would be that range."""
     symbols, end = image.symbols, image.symbols.address_of("_end")

@@ -1,6 +1,8 @@
 """riscv64: what is done before a site's instruction -> code. Only atomic instructions (Zaamo) touch what CPUs share."""
 
+from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from kinst.rewriter.arch.patterns import distance
@@ -9,8 +11,9 @@ from kinst.rewriter.standalone.code import word_tasks
 from kinst.rewriter.standalone.code.parts import Parts
 from kinst.rewriter.standalone.code.scratch import Scratch
 from kinst.rewriter.standalone.code.template import Assembly, assembled
-from kinst.rewriter.standalone.code.trampoline import Masks, Task
+from kinst.rewriter.standalone.code.trampoline import Masks, Record, Task
 from kinst.rewriter.standalone.code.word_tasks import Dialect, Routine
+from kinst.rewriter.standalone.riscv64 import reads
 from kinst.rewriter.standalone.riscv64.fixups import address_fixup, number_fixup
 from kinst.rewriter.standalone.riscv64.short import shortened
 from kinst.targets.arch.riscv64 import GENERAL, PC, RISCV64, SP
@@ -29,8 +32,10 @@ _COUNT: Final = Routine(
     amoadd.d zero, {one}, ({cell})
 """,
 )
-# Record n is in place n modulo the capacity, a power of two: the lowest bits of n. The fence orders the words before
-# the ticket, which readers on other harts look for (RVWMO keeps no order of stores to different addresses).
+# Record n is in place n modulo the capacity, a power of two: the lowest bits of n. A writer that finds the highest bit
+# of the place's first word set, since another still writes there, takes the place that is never read. The fence orders
+# the words before the ticket, which readers on other harts look for (RVWMO keeps no order of stores to different
+# addresses).
 _RECORD: Final = Routine(
     ("ring", "ticket", "place"),
     """
@@ -42,6 +47,11 @@ _RECORD: Final = Routine(
     mul {place}, {place}, {ring}
     la {ring}, first
     add {place}, {place}, {ring}
+    li {ring}, 1
+    slli {ring}, {ring}, 63
+    amoor.d {ring}, {ring}, ({place})
+    {discard}
+    {memory}
     {words}
     addi {ticket}, {ticket}, 1
     fence
@@ -57,13 +67,39 @@ def needed(task: Task, dead: Masks) -> Masks:
 
 def task_code(task: Task, dead: int, *, has_stack: bool, is_compact: bool) -> Parts:
     """See `CodeGenerator.task`."""
-    return assembled(_SHORT if is_compact else _PLAIN, word_tasks.task_text(_DIALECT, task, dead, has_stack=has_stack))
+    assembly, dialect = (_SHORT, _SHORT_DIALECT) if is_compact else (_PLAIN, _DIALECT)
+    return assembled(assembly, word_tasks.task_text(dialect, task, dead, has_stack=has_stack))
 
 
 def _index(place: str, ticket: str, mask: int) -> str:
     """By two shifts: andi takes masks of 11 bits only."""
     unused = 64 - mask.bit_length()
     return f"slli {place}, {ticket}, {unused}\nsrli {place}, {place}, {unused}" if mask else f"li {place}, 0"
+
+
+def _free(assembly: Assembly, names: Mapping[str, str], frame: int) -> reads.Free:
+    """Branches count in bytes, so it matters which lines have a short form."""
+    base, ticket, place = (names[role] for role in _RECORD.roles)
+    return reads.Free(base, ticket, place, frame, lambda lines: len(assembly.encode(lines)))
+
+
+def _discard(assembly: Assembly, task: Record, names: Mapping[str, str]) -> str:
+    """From the place of a ticket to the one that is never read, unless the place was free. There the ticket is not
+    needed any more."""
+    base, ticket, place = (names[role] for role in _RECORD.roles)
+    lines = [
+        *_index(base, ticket, task.mask).splitlines(),
+        f"li {ticket}, {task.mask + 1}",
+        f"sub {base}, {ticket}, {base}",
+        f"li {ticket}, {task.stride}",
+        f"mul {base}, {base}, {ticket}",
+        f"add {place}, {place}, {base}",
+    ]
+    return "\n".join(_free(assembly, names, 0).over(f"bge {base}, zero", *lines))
+
+
+def _memory(assembly: Assembly, task: Record, names: Mapping[str, str], frame: int, *, has_stack: bool) -> str:
+    return reads.of_memory(task, _free(assembly, names, frame), has_stack=has_stack)
 
 
 def _constant(register: str, value: int) -> str:
@@ -105,12 +141,16 @@ _DIALECT: Final = Dialect(
     record=_RECORD,
     spare="ring",
     index=_index,
+    discard=partial(_discard, _PLAIN),
+    memory=partial(_memory, _PLAIN),
     constant=_constant,
     address="la {register}, {name}",
     number="number {register}, {name}",
     clock="csrr {register}, time",
+    cpu="csrr {register}, mhartid",
     stack="addi {register}, sp, {offset}",
     load_saved="ld {register}, {offset}(sp)",
     store="sd {register}, {offset}({place})",
     save=_save,
 )
+_SHORT_DIALECT: Final = replace(_DIALECT, discard=partial(_discard, _SHORT), memory=partial(_memory, _SHORT))

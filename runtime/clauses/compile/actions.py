@@ -1,11 +1,11 @@
-"""Actions -> statements. What an action records goes into a local variable. The record is made at the end of the
-clause, so that a clause which is aborted leaves nothing. Each expression has its own line, whose number identifies its
-action."""
+"""Actions -> statements. What an action records goes into a local variable, and the record is made at the end of the
+clause: a clause that a fault aborts records nothing, while its assignments stay (DTrace Guide, "dtrace Provider"). Each
+expression has its own line, so that the line number of a fault gives DTrace's number of the action."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from kinst.runtime.clauses.compile import places
+from kinst.runtime.clauses.compile import lvalues
 from kinst.runtime.clauses.compile.arithmetic import fit
 from kinst.runtime.clauses.compile.calls import stack_trace
 from kinst.runtime.clauses.compile.code import SIGNED, UNSIGNED, WORD, Code, Scalar
@@ -18,14 +18,14 @@ _STATUS: Final = Scalar(4, is_signed=True)
 
 
 class Actions:
-    """The actions of one clause. `records` has the Python text of each value of the record so far."""
+    """Generates the actions of one clause. `records` has the Python text of each value of the record so far."""
 
     def __init__(self, expressions: Expressions, record_size: int) -> None:
         self.expressions = expressions
         self.record_size = record_size
         self.records: list[str] = []
         self.speculation: str | None = None  # the variable with the number of the speculation that takes the record
-        self._is_left = False
+        self._is_written = False
 
     def add(self, action: program.Action, number: int) -> None:
         """Add an action, with DTrace's number for it."""
@@ -34,22 +34,22 @@ class Actions:
 
     def record(self, code: Code) -> None:
         """Add a value to the record."""
-        self.records.append(self.kept(code))
+        self.records.append(self.evaluated(code))
 
-    def kept(self, code: Code) -> str:
-        """The name of a variable that holds the value from here on."""
+    def evaluated(self, code: Code) -> str:
+        """The name of a variable that is assigned the value at this point of the clause; a constant is its own name."""
         if code.constant is not None or code.text == "None":
             return code.text
         name = self.expressions.temporary()
         self.expressions.emit(f"{name} = {code.text}")
         return name
 
-    def leave(self) -> None:
-        """Write the record, after everything that may abort the clause, but before the first commit(), which takes it
-        along if it belongs to that speculation. Nothing is recorded after that."""
-        if self._is_left or not self.record_size:
+    def write_record(self) -> None:
+        """Append the record, after everything that may abort the clause, but before the first commit(), since the
+        record may belong to the speculation that it commits. D permits no recording action after commit()."""
+        if self._is_written or not self.record_size:
             return
-        self._is_left = True
+        self._is_written = True
         expressions = self.expressions
         state = expressions.state
         values = "".join(text + ", " for text in self.records)
@@ -75,9 +75,9 @@ def _evaluate(actions: Actions, action: program.Evaluate) -> None:
     expressions = actions.expressions
     match action.expression:
         case program.Assign() as node:
-            expressions.emit(places.assign_statement(expressions, node))
+            expressions.emit(lvalues.assign_statement(expressions, node))
         case program.Update() as node:
-            expressions.emit(places.update_statement(expressions, node))
+            expressions.emit(lvalues.update_statement(expressions, node))
         case node:
             code = expressions.value(node)
             if code.constant is None:
@@ -85,7 +85,8 @@ def _evaluate(actions: Actions, action: program.Evaluate) -> None:
 
 
 def _aggregate(actions: Actions, action: program.Aggregate) -> None:
-    """An aggregation. To DTrace it is several actions: the aggregation's id, the keys, the increment, the function."""
+    """An aggregation. To DTrace it is several actions, each with a number that a fault reports: the aggregation's id,
+    each key, the increment, the function. The value is evaluated last, as its action comes last."""
     expressions = actions.expressions
     expressions.next_action()
     keys = _numbered(actions, action.keys)
@@ -95,20 +96,20 @@ def _aggregate(actions: Actions, action: program.Aggregate) -> None:
     updater = expressions.bind("update", expressions.state.aggregations.updater(action.aggregation))
     increment = "1"
     if action.increment is not None:
-        increment = actions.kept(expressions.value(action.increment))
+        increment = actions.evaluated(expressions.value(action.increment))
         expressions.next_action()
     value = "1" if action.value is None else expressions.value(action.value).text
     expressions.emit(f"{updater}({cpu}, ({''.join(key + ', ' for key in keys)}), {value}, {increment})")
 
 
 def _numbered(actions: Actions, nodes: tuple[Expression, ...]) -> list[str]:
-    """The texts of values each of which is one of DTrace's actions."""
-    kept = []
+    """Evaluate values of which each is one of DTrace's actions. Returns their names."""
+    names = []
     for index, node in enumerate(nodes):
         if index:
             actions.expressions.next_action()
-        kept.append(actions.kept(actions.expressions.recorded(node)))
-    return kept
+        names.append(actions.evaluated(actions.expressions.recorded(node)))
+    return names
 
 
 def _trace(actions: Actions, action: program.Trace | program.Print) -> None:
@@ -123,6 +124,8 @@ def _trace_memory(actions: Actions, action: program.TraceMemory) -> None:
         actions.record(Code(f"{read}({address.text}, {action.size})"))
         return
     size = fit(expressions, expressions.value(action.dynamic), UNSIGNED)
+    # As in the kernel, all `size` bytes are copied, and may fault; the dynamic size only limits what is shown. 0 is
+    # none.
     actions.record(Code(f"{read}({address.text}, {action.size})[:{size.text} or None]"))
 
 
@@ -142,12 +145,13 @@ def _reference_reader(memory: Memory) -> Callable[[int, int], bytes]:
     return read
 
 
-def _several(actions: Actions, action: program.Printf | program.SetOption) -> None:
-    kept = _numbered(actions, action.arguments)
-    actions.records.append(f"({''.join(text + ', ' for text in kept)})")
+def _tuple(actions: Actions, action: program.Printf | program.SetOption) -> None:
+    names = _numbered(actions, action.arguments)
+    actions.records.append(f"({''.join(text + ', ' for text in names)})")
 
 
-def _happened(actions: Actions, _action: program.Action) -> None:
+def _no_value(actions: Actions, _action: program.Action) -> None:
+    """An action that the consumer performs when it comes to the record: there is nothing to evaluate."""
     actions.record(_NOTHING)
 
 
@@ -161,16 +165,17 @@ def _symbol(actions: Actions, action: program.SymbolTrace) -> None:
 
 def _exit(actions: Actions, action: program.Exit) -> None:
     expressions = actions.expressions
-    status = actions.kept(fit(expressions, expressions.value(action.status), _STATUS))
+    status = actions.evaluated(fit(expressions, expressions.value(action.status), _STATUS))
+    # The other clauses of this firing return at once. This one goes on: the kernel, too, runs an ECB to its end.
     expressions.emit("state.is_tracing = False")
     expressions.emit(f"{actions.method(expressions.environment, 'exit')}({status})")
     actions.records.append(status)
 
 
 def _speculate(actions: Actions, action: program.Speculate) -> None:
-    """speculate(): the rest of the clause is skipped if there is no room or no speculation (number 0)."""
+    """speculate(): the rest of the clause is skipped if there is no space or no speculation (number 0)."""
     expressions = actions.expressions
-    number = actions.kept(fit(expressions, expressions.value(action.number), SIGNED))
+    number = actions.evaluated(fit(expressions, expressions.value(action.number), SIGNED))
     reserve = actions.method(expressions.state.speculations, "reserve")
     cpu = expressions.local("cpu")
     expressions.emit(f"if not {reserve}({number}, {cpu}, {actions.record_size}): return")
@@ -182,7 +187,7 @@ def _finish(actions: Actions, action: program.Commit | program.Discard) -> None:
     number = fit(expressions, expressions.value(action.number), SIGNED)
     name = "discard"
     if isinstance(action, program.Commit):
-        actions.leave()
+        actions.write_record()
         name = "commit"
     finish = actions.method(expressions.state.speculations, name)
     cpu = expressions.local("cpu")
@@ -200,7 +205,7 @@ def _destructive(actions: Actions, action: program.Destructive) -> None:
     act = actions.method(expressions.environment, "destructive")
     expressions.emit(f"{act}(firing, {action.kind!r}, {argument})")
     if action.kind == "chill":
-        expressions.time_passes()
+        expressions.reread_time()
 
 
 _EMITTERS: Final[Mapping[type, Callable[[Actions, Any], None]]] = {
@@ -210,8 +215,8 @@ _EMITTERS: Final[Mapping[type, Callable[[Actions, Any], None]]] = {
     program.TraceMemory: _trace_memory,
     program.Print: _trace,
     program.PrintMemory: _print_memory,
-    program.Printf: _several,
-    program.Printa: _happened,
+    program.Printf: _tuple,
+    program.Printa: _no_value,
     program.StackTrace: _stack,
     program.SymbolTrace: _symbol,
     program.Exit: _exit,
@@ -219,7 +224,7 @@ _EMITTERS: Final[Mapping[type, Callable[[Actions, Any], None]]] = {
     program.Commit: _finish,
     program.Discard: _finish,
     program.ChangeAggregation: _change,
-    program.SetOption: _several,
-    program.Truncate: _happened,
+    program.SetOption: _tuple,
+    program.Truncate: _no_value,
     program.Destructive: _destructive,
 }

@@ -1,4 +1,9 @@
-"""Operators as Python. The range that a value is known to have decides whether it must be folded into 64 bits."""
+"""Operators as Python. The range that a value is known to have decides whether it must be wrapped to 64 bits.
+
+DIF computes in 64-bit registers whatever the types of operands, and the result type gives only the sign. Python's
+integers do not wrap, so each result gets bounds from those of its operands (interval arithmetic), and `fit` adds a mask
+only where they may leave 64 bits: `cpu + 1` and most comparisons need none.
+"""
 
 import operator
 from collections.abc import Callable, Mapping
@@ -44,8 +49,8 @@ _FOLD: Final[Mapping[str, Callable[[int, int], int]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """What to compute. `result` is the range of the 64-bit result and gives the sign for / % >>; `is_signed` gives it
-    for comparisons."""
+    """An operator with its signs. `result` is the range of the 64-bit result, whose sign is also that of the operands
+    of / % >>; `is_signed` is the sign of a comparison."""
 
     operator: str
     result: Scalar
@@ -53,11 +58,12 @@ class Operation:
 
 
 def fit(generator: Generator, code: Code, to: Scalar) -> Code:
-    """The value in the range of `to` that has the same low bits."""
+    """The value in the range of `to` that has the same low bits. The text is the cheapest for what is known of the
+    value: none, a mask, or a test with the mask in the rare case."""
     if to.low <= code.low and code.high <= to.high:
         return code
     if isinstance(code.constant, int):
-        return constant(to.fold(code.constant))
+        return constant(to.wrapped(code.constant))
     mask = (1 << 8 * to.size) - 1
     if not to.is_signed:
         return Code(f"({code.text} & {mask})", 0, to.high, code.depth + 1)
@@ -69,10 +75,10 @@ def fit(generator: Generator, code: Code, to: Scalar) -> Code:
     else:
         is_inside = f"{to.low} <= {first} <= {to.high}"
     half = to.high + 1
-    folded = f"({name} + {half} & {mask}) - {half}"
-    if to.size == 8 and code.low >= to.low and code.high <= mask:
-        folded = f"{name} - {WORD}"
-    return Code(f"({name} if {is_inside} else {folded})", to.low, to.high, code.depth + 1)
+    wrapped = f"({name} + {half} & {mask}) - {half}"
+    if to.size == 8 and code.low >= to.low and code.high <= mask:  # an unsigned word as a signed one
+        wrapped = f"{name} - {WORD}"
+    return Code(f"({name} if {is_inside} else {wrapped})", to.low, to.high, code.depth + 1)
 
 
 def twice(generator: Generator, code: Code) -> tuple[str, str]:
@@ -94,7 +100,8 @@ def truth(code: Code) -> Code:
 
 
 def binary(generator: Generator, node: program.Binary) -> Code:
-    """Any binary operator. a + b + c + ... may be very long, so left operands are visited in a loop."""
+    """Any binary operator. a + b + c + ... may be longer than Python's recursion limit, so left operands are visited in
+    a loop, and a deep result is assigned to a variable in an outlined function."""
     if node.operator in COMPARISONS:
         return truth(comparison(generator, node))
     spine = [node]
@@ -116,7 +123,8 @@ def binary(generator: Generator, node: program.Binary) -> Code:
 
 
 def comparison(generator: Generator, node: program.Binary) -> Code:
-    """A comparison, as a test: something that Python takes as true or false."""
+    """A comparison, as a test: something that Python takes as true or false. Strings compare as by strncmp(), which for
+    bytes without a NUL is Python's order."""
     if is_string(node.left.type) or is_string(node.right.type):
         left, right = _compared(generator.text(node.left)), _compared(generator.text(node.right))
         return Code(f"({left.text} {node.operator} {right.text})", 0, 1, max(left.depth, right.depth) + 1)
@@ -125,7 +133,7 @@ def comparison(generator: Generator, node: program.Binary) -> Code:
 
 
 def _compared(code: Code) -> Code:
-    """A string as it is compared: NULL is the empty string here."""
+    """A string as it is compared: DIF_OP_SCMP takes NULL for the empty string, where any other use of it is a fault."""
     return replace(code, text=f"({code.text} or b'')", depth=code.depth + 1) if code.is_nullable else code
 
 
@@ -138,8 +146,9 @@ def combine(generator: Generator, operation: Operation, left: Code, right: Code)
     elif symbol not in "+-*":
         left = fit(generator, left, operation.result)
         right = right if symbol in ("<<", ">>") else fit(generator, right, operation.result)
+    # A division by a constant 0 is not folded: D_DIV_ZERO is the checker's; what is left here faults when it runs.
     if isinstance(left.constant, int) and isinstance(right.constant, int) and (right.constant or symbol not in "/%"):
-        return constant(operation.result.fold(_FOLD[symbol](left.constant, right.constant)))
+        return constant(operation.result.wrapped(_FOLD[symbol](left.constant, right.constant)))
     depth = max(left.depth, right.depth) + 1
     if symbol in COMPARISONS:
         return Code(f"({left.text} {symbol} {right.text})", 0, 1, depth)
@@ -163,6 +172,7 @@ def _bitwise(_generator: Generator, operation: Operation, left: Code, right: Cod
     depth = max(left.depth, right.depth) + 1
     text = f"({left.text} {operation.operator} {right.text})"
     domain = operation.result
+    # Python's integers are two's complement of unlimited width: & | ^ of two wrapped values need no wrapping.
     if left.low >= 0 and right.low >= 0:
         if operation.operator == "&":
             return Code(text, 0, min(left.high, right.high), depth)
@@ -173,6 +183,8 @@ def _bitwise(_generator: Generator, operation: Operation, left: Code, right: Cod
 
 
 def _shift(_generator: Generator, operation: Operation, left: Code, right: Code) -> Code:
+    # The kernel shifts with the CPU's 64-bit instruction, which uses 6 bits of the count on all three machines. Python
+    # would raise an error for a negative count, and allocate gigabytes for a large one.
     count = right.text if right.low >= 0 and right.high < 64 else f"({right.text} & 63)"
     depth = max(left.depth, right.depth + 1) + 1
     least, most = 0, 63
@@ -187,10 +199,11 @@ def _shift(_generator: Generator, operation: Operation, left: Code, right: Code)
 
 
 def _divide(generator: Generator, operation: Operation, left: Code, right: Code) -> Code:
-    """/ and %. C's are the same as Python's if nothing is negative."""
+    """/ and %. C rounds toward zero and Python down: they agree if nothing is negative, which the bounds often
+    prove."""
     depth = max(left.depth, right.depth + 1) + 1
     symbol, python = operation.operator, "//" if operation.operator == "/" else "%"
-    low, high = -HALF, max(left.high, HALF)  # the smallest number / -1
+    low, high = -HALF, max(left.high, HALF)  # HALF is INT64_MIN / -1
     if left.low < 0 or right.low < 0:
         if symbol == "%":
             return Code(f"{generator.bind('remainder', remainder)}({left.text}, {right.text})", -HALF, HALF - 1, depth)
@@ -200,7 +213,7 @@ def _divide(generator: Generator, operation: Operation, left: Code, right: Code)
             return Code(text, min(left.low, 0), max(left.high, 0), depth + 1)
         return Code(f"{generator.bind('quotient', quotient)}({left.text}, {right.text})", low, high, depth)
     divisor = right.text
-    if right.low == 0:
+    if right.low == 0:  # Python's ZeroDivisionError would not be a Fault
         divisor = f"({right.text} or {generator.bind('divide_by_zero', divide_by_zero)}())"
     high = left.high if symbol == "/" else min(left.high, max(right.high - 1, 0))
     return Code(f"({left.text} {python} {divisor})", 0, high, depth)

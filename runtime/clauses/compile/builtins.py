@@ -23,7 +23,7 @@ def builtin(generator: Generator, node: program.Builtin) -> Code:
         texts = generator.bind(name, generator.state.probe_texts[_PROBE_FIELDS[name]])
         return Code(f"{texts}[{generator.local('probe')}]")
     if name in _PROFILE_STRINGS:
-        generator.environment.asked(name)
+        generator.environment.uses_profile(name)
         profile = generator.bind("profile", generator.environment.profile)
         return Code(f"{profile}.string(firing, {name!r})[:{generator.strsize}]")
     code = _numeric(generator, node)
@@ -38,13 +38,13 @@ def _numeric(generator: Generator, node: program.Builtin) -> Code:
         return _argument(node.name[3:], 1)
     if node.name in _NUMERIC:
         return _NUMERIC[node.name](generator)
-    generator.environment.asked(node.name)
+    generator.environment.uses_profile(node.name)
     profile = generator.bind("profile", generator.environment.profile)
     return Code(f"{profile}.integer(firing, {node.name!r})", -HALF, WORD - 1)
 
 
 def _argument(index: str, depth: int) -> Code:
-    """arg0 to arg9 and raw args[]: providers give unsigned or signed numbers, which are folded to int64."""
+    """arg0 to arg9 and raw args[]: providers give unsigned or signed numbers, which are wrapped to int64."""
     return Code(f"firing.enabling.argument(firing, {index})", -HALF, WORD - 1, depth)
 
 
@@ -70,7 +70,8 @@ def _register(firing: Firing, index: int, count: int) -> int:
 
 
 def _user_register(profile: GuestProfile) -> Callable[[Firing, int], int]:
-    """A function that reads a register of user mode: BADADDR where a thread has no user mode, as in DTrace."""
+    """A function that reads a register of user mode: BADADDR where a thread has no user mode, as in the kernel, where
+    curthread has no saved registers then."""
 
     def register(firing: Firing, index: int) -> int:
         regs = profile.user_registers(firing)

@@ -42,7 +42,7 @@ def stack_trace(generator: Generator, frames: int | None, *, is_user: bool) -> C
 
 
 def _user_stack(environment: Environment) -> Callable[[Firing, int], Stack]:
-    """A function that gives a stack of user mode, with its names: when it is shown, the process may be gone."""
+    """A function that gives a stack of user mode, with its names: when it is printed, the process may have exited."""
     unwind, named, number = environment.user_stacks.stack, environment.user_symbols.stack, environment.profile.integer
     return lambda firing, frames: named(unwind(firing, frames), frames, number(firing, "pid"))
 
@@ -59,6 +59,6 @@ def symbol(generator: Generator, node: program.SymbolKey) -> Code:
 
 
 def _user_symbol(environment: Environment) -> Callable[[Firing, int, str], SymbolName]:
-    """A function that names an address of user mode, now: later the process may be gone."""
+    """A function that names an address of user mode at once: when it is printed, the process may have exited."""
     named, number = environment.user_symbols.symbol, environment.profile.integer
     return lambda firing, address, kind: named(address, kind, number(firing, "pid"))

@@ -1,7 +1,23 @@
 """A checked clause -> a Python function that runs when its probe fires.
 
-The function is generated once, as source text: constants are folded, names are bound, and a value is folded into 64
-bits only where it may have left that range. Nothing is interpreted at a hit.
+The function is generated once, as source text: constants are folded, names are bound, and a value is wrapped to 64 bits
+only where it may have left that range. Nothing is interpreted at a hit. A clause with the predicate
+/cpu == 0/ and the actions `self->t = timestamp; printf("%d", regs[0] / 2);` becomes
+
+    def clause(firing):
+     if not state.is_tracing: return
+     if not reserve(firing.cpu, 24): return
+     try:
+      cpu = firing.cpu
+      if not (cpu == 0): return
+      time = now()
+      thread = thread_of(firing)
+      store_t_1(time, thread, cpu)
+      t1 = (firing.frame.regs[0] // 2)
+      probe = firing.enabling.probe
+      append_2((cpu, probe, 0, 0, ((t1, ), )))
+     except Fault as fault:
+      abort(firing, fault)
 """
 
 from collections.abc import Callable, Mapping
@@ -19,16 +35,17 @@ Compiled = Callable[[Firing], None]
 
 
 def compile_clause(
-    clause: Clause, number: int, state: State, environment: Environment, known: Mapping[str, str] | None = None
+    clause: Clause, number: int, state: State, environment: Environment, sources: Mapping[str, str] | None = None
 ) -> Compiled:
-    """The function of a clause. `number` is its place in the session's list, by which records and faults name it.
-    `known` says how it gets what it knows of a hit, where that is not as `LOCALS` says.
+    """The function of a clause. `number` is its index in the session's list, by which records and faults name it.
+    `sources` replaces statements of `LOCALS`, which read facts about the hit, for a clause that does not run at the
+    hit.
 
     Raises:
         DError: D_UNKNOWN if the clause nests too deeply, or if its structs and arrays are too large.
     """
     try:
-        return _Compilation(clause, number, state, environment, {**LOCALS, **(known or {})}).function()
+        return _Compilation(clause, number, state, environment, {**LOCALS, **(sources or {})}).function()
     except (RecursionError, MemoryError) as error:  # Python's parser raises MemoryError at its own limits
         raise DError("D_UNKNOWN", "expression is nested too deep", clause.span) from error
     except Fault as fault:
@@ -39,10 +56,10 @@ class _Compilation:
     """One clause while it is compiled."""
 
     def __init__(
-        self, clause: Clause, number: int, state: State, environment: Environment, known: Mapping[str, str]
+        self, clause: Clause, number: int, state: State, environment: Environment, sources: Mapping[str, str]
     ) -> None:
         self._clause, self._number, self._state, self._environment = clause, number, state, environment
-        self._expressions = Expressions(state, environment, number, known)
+        self._expressions = Expressions(state, environment, number, sources)
         self._actions = Actions(self._expressions, clause.record_size)
 
     def function(self) -> Compiled:
@@ -62,14 +79,14 @@ class _Compilation:
     def _body(self) -> None:
         expressions, clause = self._expressions, self._clause
         if self._environment.records_time:
-            expressions.local("time")
+            expressions.local("time")  # before the predicate: a record has the time of the hit, not of its last action
         if clause.predicate is not None:
             test = expressions.test(clause.predicate)
-            if not test.constant:
+            if not test.constant:  # /1/ needs no test
                 expressions.emit(f"if not {test.text}: return")
         for action, number in zip(clause.actions, clause.action_numbers, strict=True):
             self._actions.add(action, number)
-        self._actions.leave()
+        self._actions.write_record()
 
     # -- the text -----------------------------------------------------------------------------------------------------
 
@@ -77,6 +94,8 @@ class _Compilation:
         """The text of the function, and for each of its lines the number of its action."""
         expressions = self._expressions
         lines = [(0, "def clause(firing):"), (0, " if not state.is_tracing: return")]
+        # dtrace_probe() reserves the record before it evaluates the predicate: without space, nothing of the clause
+        # runs, its assignments included.
         if self._clause.record_size:
             lines.append((0, f" if not reserve(firing.cpu, {self._clause.record_size}): return"))
         lines += [(0, line) for line in self._parts()]
@@ -88,7 +107,7 @@ class _Compilation:
         return "\n".join(line for _, line in lines), [0, *(action for action, _ in lines)]
 
     def _parts(self) -> list[str]:
-        """The lines of functions inside the clause, which hold what would nest too deeply."""
+        """The lines of functions inside the clause, for expressions that would nest too deeply."""
         expressions = self._expressions
         if not expressions.outlined:
             return []
@@ -99,7 +118,8 @@ class _Compilation:
         return lines
 
     def _aborter(self, numbers: list[int]) -> Callable[[Firing, Fault], None]:
-        """A function that reports a fault. The line that was running gives the action, so clauses need not track it."""
+        """A function that reports a fault. The line number in the traceback gives the action: a clause that does not
+        fault pays nothing for it."""
         fault_handler, number = self._environment.fault, self._number
 
         def abort(firing: Firing, fault: Fault) -> None:

@@ -1,4 +1,5 @@
-"""Pieces of generated Python: an expression's text with what is known about its value, and what generators share."""
+"""Pieces of generated Python: an expression's text with what is known about its value, and the generators'
+interface."""
 
 from dataclasses import dataclass, replace
 from typing import Final, Protocol
@@ -11,7 +12,7 @@ from kinst.targets.c_types import Aggregate, Array, EnumType, Float, Function, I
 
 WORD: Final = 1 << 64
 HALF: Final = 1 << 63
-# Python refuses 200 nested parentheses. One of our levels takes up to three. What is deeper becomes its own function.
+# CPython's parser rejects 200 nested parentheses. One of our levels takes up to three. Anything deeper is outlined.
 DEEP: Final = 45
 
 
@@ -32,7 +33,7 @@ class Scalar:
         """The largest value."""
         return (1 << 8 * self.size - self.is_signed) - 1
 
-    def fold(self, value: int) -> int:
+    def wrapped(self, value: int) -> int:
         """The value in this range that has the same low bits."""
         value &= (1 << 8 * self.size) - 1
         return value if value <= self.high else value - (1 << 8 * self.size)
@@ -102,11 +103,10 @@ def is_reference(kind: DType) -> bool:
 
 
 class Generator(Protocol):
-    """What generators of expressions need from each other. `kinst.runtime.clauses.compile.expressions.Expressions`
-    implements it."""
+    """What the generators of expressions use. `kinst.runtime.clauses.compile.expressions.Expressions` implements it."""
 
     def use_scratch(self) -> None:
-        """The clause allocates scratch memory, which is emptied before it."""
+        """The clause allocates scratch memory, which must be freed before it runs."""
         ...
 
     @property
@@ -121,7 +121,7 @@ class Generator(Protocol):
 
     @property
     def number(self) -> int:
-        """The clause's place in the session's list."""
+        """The clause's index in the session's list."""
         ...
 
     @property
@@ -131,7 +131,7 @@ class Generator(Protocol):
 
     @property
     def bound(self) -> dict[int, Code]:
-        """What the `Bind` nodes around this one evaluated, by their numbers."""
+        """The values of the enclosing `Bind` nodes, by their numbers."""
         ...
 
     def value(self, node: Expression) -> Code:
@@ -143,7 +143,7 @@ class Generator(Protocol):
         ...
 
     def present(self, node: Expression) -> Code:
-        """A string as bytes, where NULL is a fault because the string is read."""
+        """A string as bytes, for a use that reads it: NULL is a fault."""
         ...
 
     def test(self, node: Expression) -> Code:

@@ -1,8 +1,12 @@
-"""A checked clause -> whether all that it does is to count what hits are alike, and if so what several of them do.
+"""A checked clause -> whether its hits can be counted, and if so a function for several equal hits at once.
 
-Such a clause aggregates by nothing but the probe, the CPU, arguments and registers: then the number of hits in which
-these are the same tells it all, and the engine can count and record them by itself (`kinst.runtime.hits.counted`). What
-the hits do is not written a second time: the clause is compiled again, with aggregations that add several hits at once.
+Such a clause does nothing but aggregate, and it reads nothing but the probe, the CPU, arguments and registers. Hits in
+which these are equal have the same effect, and aggregations do not depend on the order of hits: so the engine counts or
+records them by itself (`kinst.runtime.hits.counted`), and Python runs once for all equal ones. For that function the
+clause is compiled again, with aggregations that add several hits at once: its actions are implemented only once.
+
+What is admitted here must be exact. An expression that could fault would report its fault late, and once for many hits;
+one that reads anything else would silently aggregate the value of another hit.
 """
 
 from collections.abc import Callable, Iterator, MutableSequence
@@ -22,7 +26,7 @@ from kinst.runtime.trap.trap_frame import TrapFrame
 
 _TEXTS: Final = frozenset({"probeprov", "probemod", "probefunc", "probename"})
 MAY_FAULT: Final = frozenset({"/", "%"})
-_WHAT: Final = "the probe, the CPU, arguments and registers"
+_READABLE: Final = "the probe, the CPU, arguments and registers"
 
 
 class Store(Protocol):
@@ -35,21 +39,21 @@ class Store(Protocol):
 
 def why_not_counted(clause: Clause) -> str:
     """Why the clause's hits cannot just be counted, as the rest of a sentence about it; empty if they can."""
-    if clause.predicate is not None and not _is_alike(clause.predicate):
-        return f"its predicate depends on more than {_WHAT}"
+    if clause.predicate is not None and not _is_equal(clause.predicate):
+        return f"its predicate depends on more than {_READABLE}"
     for action in clause.actions:
         if not isinstance(action, program.Aggregate):
             return "it does more than to aggregate"
         name = action.aggregation.name.lstrip("_")
-        if not all(map(_is_alike, action.keys)):
-            return f"a key of @{name} depends on more than {_WHAT}"
-        if not all(map(_is_alike, _values(action))):
-            return f"what is aggregated in @{name} depends on more than {_WHAT}"
+        if not all(map(_is_equal, action.keys)):
+            return f"a key of @{name} depends on more than {_READABLE}"
+        if not all(map(_is_equal, _values(action))):
+            return f"what is aggregated in @{name} depends on more than {_READABLE}"
     return "" if clause.actions else "it records that its probe fired"
 
 
 def reads_of(clause: Clause) -> Reads:
-    """What a clause that can be counted looks at."""
+    """The arguments and registers that a clause reads whose hits can be counted."""
     found = needs(clause)
     return Reads(frozenset(found.arguments), frozenset(found.registers))
 
@@ -58,9 +62,9 @@ def _values(action: program.Aggregate) -> Iterator[Expression]:
     return (node for node in (action.value, action.increment) if node is not None)
 
 
-def _is_alike(node: Expression) -> bool:
-    """Whether an expression has the same value at all hits of a probe on a CPU in which arguments and registers are the
-    same, and can neither fault nor do anything."""
+def _is_equal(node: Expression) -> bool:
+    """Whether an expression has the same value at all hits of a probe on a CPU in which arguments and registers are
+    equal, has no effect, and cannot fault."""
     if is_string(node.type):
         return isinstance(node, program.Text) or is_of_the_probe(node)
     if scalar_of(node.type) is None:
@@ -68,7 +72,7 @@ def _is_alike(node: Expression) -> bool:
     if isinstance(node, program.Builtin):
         return is_register(node)
     operands = operands_of(node)
-    return operands is not None and all(map(_is_alike, operands))
+    return operands is not None and all(map(_is_equal, operands))
 
 
 def is_of_the_probe(node: Expression) -> bool:
@@ -77,7 +81,7 @@ def is_of_the_probe(node: Expression) -> bool:
 
 
 def operands_of(node: Expression) -> tuple[Expression, ...] | None:
-    """What an operation is done to that has no effect and cannot fault; None for any other expression."""
+    """The operands of an operation that has no effect and cannot fault by itself; None for any other expression."""
     match node:
         case program.Integer():
             return ()
@@ -98,7 +102,7 @@ def operands_of(node: Expression) -> tuple[Expression, ...] | None:
 
 
 def is_register(node: program.Builtin) -> bool:
-    """Whether a number is the probe's or the CPU's, an argument or a register."""
+    """Whether a number is the probe's or the CPU's, an argument or a register. A negative index is a fault."""
     match node:
         case program.Builtin(name="args" | "regs", index=program.Integer(value=index)):
             return index >= 0
@@ -109,21 +113,21 @@ def is_register(node: program.Builtin) -> bool:
 
 
 def is_divisor(node: Expression) -> bool:
-    """Whether a division by it cannot fault: it is a number, neither 0 nor -1."""
+    """Whether a division by it cannot fault: it is a positive constant."""
     return isinstance(node, program.Integer) and node.value > 0
 
 
 def compile_counting(clause: Clause, number: int, state: State, environment: Environment, thread: int) -> Count:
-    """What several hits of a clause do at once.
+    """A function for several equal hits of a clause.
 
     Args:
-        clause: one that can be counted.
-        number: its place in the session's list.
+        clause: one whose hits can be counted.
+        number: its index in the session's list.
         state: what the session's clauses share; its aggregations are a `Store`.
-        environment: what clauses use besides.
-        thread: `Firing.thread` of whoever tells of the hits.
+        environment: what else clauses use.
+        thread: `Firing.thread` of the deliverer.
     """
-    several = _Several(state.aggregations)  # type: ignore[arg-type]  # a Store
+    several = _SeveralHits(state.aggregations)  # type: ignore[arg-type]  # a Store
     run = compile_clause(clause, number, state.with_aggregations(several), environment)
     frame = TrapFrame([], _no_memory, _no_memory, _no_memory)
     firing = Firing(frame, Enabling(0, run, lambda _firing, _index: 0, 0), thread=thread)
@@ -138,10 +142,10 @@ def compile_counting(clause: Clause, number: int, state: State, environment: Env
 
 
 def _no_memory(*_arguments: int) -> NoReturn:
-    raise AssertionError("a clause that only counts looks at no memory")
+    raise AssertionError("a clause whose hits are counted reads no memory")
 
 
-class _Several:
+class _SeveralHits:
     """Aggregations to which each update adds `hits` hits."""
 
     def __init__(self, store: Store) -> None:

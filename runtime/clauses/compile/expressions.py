@@ -1,12 +1,12 @@
-"""Checked expressions -> Python expressions. A table says which generator handles which node; those of control are
-here."""
+"""Checked expressions -> Python expressions. A table gives the generator of each kind of node; those of control flow
+and conversions are here."""
 
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from kinst.runtime.clauses.compile import arithmetic, places
+from kinst.runtime.clauses.compile import arithmetic, lvalues
 from kinst.runtime.clauses.compile.arithmetic import COMPARISONS, fit, truth
 from kinst.runtime.clauses.compile.builtins import builtin
 from kinst.runtime.clauses.compile.calls import call, stack, symbol
@@ -31,6 +31,8 @@ from kinst.runtime.dlang.program import Expression
 from kinst.runtime.dlang.types.types import bare
 from kinst.targets.c_types import Array
 
+# Facts about the hit, each with the statement that assigns its local variable where it is first used. `time` is read
+# once in a clause: D's timestamp does not change while a clause runs.
 LOCALS: Final[Mapping[str, str]] = {
     "cpu": "cpu = firing.cpu",
     "probe": "probe = firing.enabling.probe",
@@ -46,7 +48,9 @@ class Expressions:
     """The expressions of one clause; implements `Generator`. `lines` are the statements so far, each with the number of
     its action, so that the line of a fault gives the action."""
 
-    def __init__(self, state: State, environment: Environment, number: int, known: Mapping[str, str] = LOCALS) -> None:
+    def __init__(
+        self, state: State, environment: Environment, number: int, sources: Mapping[str, str] = LOCALS
+    ) -> None:
         self.state, self.environment, self.number = state, environment, number
         self.strsize = max(environment.option("strsize"), 1)
         self.lines: list[tuple[int, str]] = []
@@ -58,18 +62,18 @@ class Expressions:
         self.bound: dict[int, Code] = {}
         self.uses_scratch = False
         self._known: dict[int, str] = {}
-        self._how = known  # the statement that assigns each local variable
+        self._sources = sources  # the statement that assigns each local variable
         self._locals: set[str] = set()
         self._keep: list[object] = []
 
     # -- statements ---------------------------------------------------------------------------------------------------
 
     def begin_action(self, number: int) -> None:
-        """What follows is of this one of DTrace's actions."""
+        """What follows belongs to the action with this DTrace number."""
         self.action = number
 
     def next_action(self) -> None:
-        """What follows is of DTrace's next action."""
+        """What follows belongs to the next action."""
         self.action += 1
 
     def use_scratch(self) -> None:
@@ -90,13 +94,13 @@ class Expressions:
             self.names.setdefault("thread_of", self.environment.profile.thread)
             self.names.setdefault("now", self.environment.now)
             self.names.setdefault("wall_now", self.environment.wall)
-            self.emit(self._how[name])
+            self.emit(self._sources[name])
         return name
 
-    def time_passes(self) -> None:
-        """Note that chill() lets time pass: after it the clause reads the time again."""
+    def reread_time(self) -> None:
+        """Let the clause read the time again: chill() lets it pass."""
         if "time" in self._locals:
-            self.emit(self._how["time"])
+            self.emit(self._sources["time"])
 
     def temporary(self) -> str:
         """See `Generator`."""
@@ -112,7 +116,7 @@ class Expressions:
         """See `Generator`."""
         found = self._known.get(id(value))
         if found is None:
-            self._keep.append(value)  # otherwise its id could become another object's
+            self._keep.append(value)  # otherwise its id could be reused for another object
             found = self._known[id(value)] = f"{_NOT_A_WORD.sub('_', hint)}_{len(self._known)}"
             self.names[found] = value
         return found
@@ -155,11 +159,12 @@ class Expressions:
                 return self.value(node)
 
     def recorded(self, node: Expression) -> Code:
-        """A value as records and keys have it: as wide as its type, and the bytes of a struct or array."""
+        """A value as records and keys hold it. Only here is it truncated to the size of its type: variables and
+        intermediate results have 64 bits. A struct or array is its bytes."""
         if is_string(node.type):
             return self.present(node)
         if is_reference(node.type):
-            return places.content(self, node)
+            return lvalues.content(self, node)
         code, scalar = self.value(node), scalar_of(node.type)
         return code if scalar is None else fit(self, code, scalar)
 
@@ -171,7 +176,7 @@ class Expressions:
 
 
 def _integer(_generator: Generator, node: program.Integer) -> Code:
-    return null() if is_string(node.type) else constant(word_of(node.type).fold(node.value))
+    return null() if is_string(node.type) else constant(word_of(node.type).wrapped(node.value))
 
 
 def _linked(generator: Generator, node: program.Linked) -> Code:
@@ -188,7 +193,7 @@ def _logical(generator: Generator, node: program.Logical) -> Code:
 
 
 def _comma(generator: Generator, node: program.Comma) -> Code:
-    waiting: list[Expression] = [node]  # chains may be long on both sides
+    waiting: list[Expression] = [node]  # a loop: chains may be longer than Python's stack, on both sides
     codes: list[Code] = []
     while waiting:
         part = waiting.pop()
@@ -201,7 +206,7 @@ def _comma(generator: Generator, node: program.Comma) -> Code:
 
 
 def _conditional(generator: Generator, node: program.Conditional) -> Code:
-    """`?:`. A long chain, a ? b : c ? d : ..., becomes a function of its own with one line per condition."""
+    """`?:`. A long chain, a ? b : c ? d : ..., is outlined: one line per condition in place of nested parentheses."""
     choices: list[tuple[Code, Code]] = []
     rest: Expression = node
     while isinstance(rest, program.Conditional):
@@ -245,7 +250,8 @@ def _convert(generator: Generator, node: program.Convert) -> Code:
 
 
 def _characters(generator: Generator, node: Expression) -> Code:
-    """The text at the address of a string. A literal is there in its full length, whatever strsize says."""
+    """The text at the address of a string. A literal is in DIF's string table in full, even if it is longer than
+    strsize."""
     return literal(node.value) if isinstance(node, program.Text) else generator.text(node)
 
 
@@ -256,7 +262,7 @@ def _string_of(generator: Generator, node: program.StringOf) -> Code:
 
 
 def _string_at(generator: Generator, node: Expression, limit: int | None) -> Code:
-    """The string at an address. Address 0 gives NULL, which is no fault until it is read."""
+    """The string at an address. Address 0 gives NULL, which is not a fault until it is read."""
     address = fit(generator, generator.value(node), UNSIGNED)
     if address.constant == 0:
         return null()
@@ -265,7 +271,7 @@ def _string_at(generator: Generator, node: Expression, limit: int | None) -> Cod
             limit = length
         case _:
             pass
-    return places.string_at(generator, address, generator.strsize if limit is None else min(limit, generator.strsize))
+    return lvalues.string_at(generator, address, generator.strsize if limit is None else min(limit, generator.strsize))
 
 
 def _bind(generator: Generator, node: program.Bind) -> Code:
@@ -273,6 +279,8 @@ def _bind(generator: Generator, node: program.Bind) -> Code:
     if value.constant is not None:
         generator.bound[node.number] = value
         return generator.value(node.body)
+    # A tuple evaluates in order: first the assignment, then the body, which is the result. The variable is shared,
+    # since the body may be outlined.
     name = generator.share()
     generator.bound[node.number] = replace(value, text=name, depth=0)
     body = generator.value(node.body)
@@ -289,8 +297,8 @@ _VALUES: Final[Mapping[type, Callable[[Generator, Any], Code]]] = {
     program.Text: _literal,
     program.Builtin: builtin,
     program.Linked: _linked,
-    program.Read: places.read,
-    program.Load: places.load,
+    program.Read: lvalues.read,
+    program.Load: lvalues.load,
     program.Unary: arithmetic.unary,
     program.Binary: arithmetic.binary,
     program.Logical: _logical,
@@ -298,8 +306,8 @@ _VALUES: Final[Mapping[type, Callable[[Generator, Any], Code]]] = {
     program.Comma: _comma,
     program.Convert: _convert,
     program.StringOf: _string_of,
-    program.Assign: places.assign,
-    program.Update: places.update,
+    program.Assign: lvalues.assign,
+    program.Update: lvalues.update,
     program.Call: call,
     program.Bind: _bind,
     program.Bound: _bound,

@@ -1,9 +1,10 @@
-"""A checked clause -> whether what it does can be done later with what was recorded of a hit, and if so what does it.
+"""A checked clause -> whether it can run later, over a record of its hit, and if so the function that does it.
 
-Such a clause looks at the probe, the CPU, arguments, registers, the time and the program's variables, and it assigns
-variables and aggregates: nobody sees when that is done, as long as it is done in the order of the hits, and before
-anything that looks at variables or aggregations. It cannot fault either, since a fault is reported at once. What hits
-do is not written a second time: the clause is compiled again, with the time and the thread of the record.
+Such a clause reads the probe, the CPU, arguments, registers, the time and the program's variables, and it assigns
+variables and aggregates. It does not matter when that happens, as long as it happens in the order of the hits, and
+before anything else reads variables or aggregations. The clause must not fault, since a fault fires ERROR at once. It
+must not read memory, which may have changed by then: that would silently give another value. The clause is compiled a
+second time, with the time and the thread of the record in place of those of the CPU.
 """
 
 from typing import Final
@@ -20,45 +21,46 @@ from kinst.runtime.dlang.program import Clause, Expression
 from kinst.runtime.hits.actions import Reads
 from kinst.runtime.hits.replayed import Replay
 
-_LOOKS: Final = "looks at more than is recorded of a hit, or may fail"
+_READS: Final = "reads more than is recorded of a hit, or may fail"
 
 
 def why_not_replayed(clause: Clause) -> str:
-    """Why the clause's hits cannot be batched, as the rest of a sentence about it; empty if they can."""
+    """Why the clause's hits cannot be replayed, as the rest of a sentence about it; empty if they can."""
     if clause.predicate is not None and not _is_known(clause.predicate):
-        return f"its predicate {_LOOKS}"
+        return f"its predicate {_READS}"
     for action in clause.actions:
-        why = _why_told(action)
+        why = _why_not(action)
         if why:
             return why
     return "" if clause.actions else "it records that its probe fired"
 
 
-def _why_told(action: program.Action) -> str:
+def _why_not(action: program.Action) -> str:
     match action:
         case program.Evaluate(expression=expression):
-            return "" if _is_done_later(expression) else f"what it evaluates {_LOOKS}"
+            return "" if _is_deferrable(expression) else f"what it evaluates {_READS}"
         case program.Aggregate(aggregation=aggregation):
             if not all(map(_is_known, action.keys)):
-                return f"a key of {aggregation.shown} {_LOOKS}"
+                return f"a key of {aggregation.shown} {_READS}"
             if not all(_is_known(node) for node in (action.value, action.increment) if node is not None):
-                return f"what is aggregated in {aggregation.shown} {_LOOKS}"
+                return f"what is aggregated in {aggregation.shown} {_READS}"
             return ""
         case _:
             return "it does more than to assign variables and to aggregate"
 
 
 def reads_of_replayed(clause: Clause) -> Reads:
-    """What a clause whose hits can be batched looks at."""
+    """What must be recorded of each hit for a clause whose hits can be replayed."""
     found = needs(clause)
     return Reads(frozenset(found.arguments), frozenset(found.registers), found.has_time, found.has_threads)
 
 
-def _is_done_later(node: Expression) -> bool:
-    """Whether a statement can be executed later. Only here strings that may be NULL are assigned."""
+def _is_deferrable(node: Expression) -> bool:
+    """Whether a statement can be executed later. Only as a statement of its own may a string that can be NULL be
+    assigned: any other use might read it, and fault."""
     match node:
         case program.Assign(target=program.Read() as target, value=value) if is_string(target.variable.type):
-            return _is_place(target) and _is_text(value)
+            return _is_lvalue(target) and _is_text(value)
         case _:
             return _is_known(node)
 
@@ -69,12 +71,12 @@ def _is_known(node: Expression) -> bool:
         return isinstance(node, program.Text) or is_of_the_probe(node)
     match node:
         case program.Read():
-            return _is_place(node)
+            return _is_lvalue(node)
         case program.Assign(target=program.Read() as target, value=value):
-            return _is_place(target) and _is_known(value)
+            return _is_lvalue(target) and _is_known(value)
         case program.Update(target=program.Read() as target, operator=operator, value=value):
             is_safe = operator not in MAY_FAULT or is_divisor(value)
-            return is_safe and _is_place(target) and _is_known(value)
+            return is_safe and _is_lvalue(target) and _is_known(value)
         case program.Comma(left=left, right=right):
             return _is_known(left) and _is_known(right)
         case program.Bind(value=value, body=body):
@@ -98,27 +100,28 @@ def _is_computed(node: Expression) -> bool:
             return operands is not None and all(map(_is_known, operands))
 
 
-def _is_place(node: program.Read) -> bool:
-    """Whether a variable can be found later: it has a plain value, and its keys are known."""
+def _is_lvalue(node: program.Read) -> bool:
+    """Whether a variable can be accessed later: it is not a struct or array, which are memory, and its keys are
+    known."""
     return not is_block(node.variable.type) and all(map(_is_known, node.keys))
 
 
 def _is_text(node: Expression) -> bool:
-    """Whether something is a string that is known, or NULL."""
+    """Whether a string is known later; it may be NULL."""
     if not is_string(node.type):
         return False
-    return _is_place(node) if isinstance(node, program.Read) else _is_known(node)
+    return _is_lvalue(node) if isinstance(node, program.Read) else _is_known(node)
 
 
 def compile_replay(clause: Clause, number: int, state: State, environment: Environment, time_base: int) -> Replay:
-    """What a recorded hit of a clause does.
+    """The function for a recorded hit of a clause.
 
     Args:
-        clause: one whose hits can be batched.
-        number: its place in the session's list.
-        state: what the session's clauses share; it is tracing until what is recorded means nothing any more.
-        environment: what clauses use besides.
-        time_base: what is added to the machine's time to give tracing's (ns).
+        clause: one whose hits can be replayed.
+        number: its index in the session's list.
+        state: what the session's clauses share; it is tracing until the hits before exit() have been replayed.
+        environment: what else clauses use.
+        time_base: ns to add to the machine's time, in records, to get tracing's time.
     """
     recorded = {"time": f"time = firing.time + {time_base}", "thread": "thread = firing.key"}
     return compile_clause(clause, number, state, environment, recorded)

@@ -1,4 +1,4 @@
-"""Memory as clauses see it: the guest's, read without leaving a trace, and D's own scratch memory."""
+"""Memory as clauses see it: the guest's, read without side effects on the guest, and D's own scratch memory."""
 
 from collections.abc import Callable
 from typing import Final, NoReturn, Protocol
@@ -30,11 +30,11 @@ class Ram(Protocol):
 
 
 class GuestMemory:
-    """Implements `kinst.runtime.clauses.environment.Memory`. Devices are never touched: a page that is not RAM is
-    BADADDR.
+    """Implements `kinst.runtime.clauses.environment.Memory`. Devices are never accessed, since reading a device
+    register may change the device: a page that is not RAM is BADADDR.
 
-    `translate` and `translate_for_write` are those of the CPU that runs: `AddressSpace.observe` and
-    `AddressSpace.observe_write`, which leave no trace in the guest's tables.
+    `translate` and `translate_for_write` are those of the running CPU: `AddressSpace.observe` and
+    `AddressSpace.observe_write`, which set no accessed or dirty bits in the guest's page tables.
     """
 
     def __init__(self, scratch: Scratch, translate: Translate, translate_for_write: Translate, ram: Ram) -> None:
@@ -72,7 +72,8 @@ class GuestMemory:
         return b"".join(pieces)
 
     def string(self, address: int, limit: int) -> bytes:
-        """The bytes up to the NUL, without it, at most `limit`. Only pages that hold some of them are touched."""
+        """The bytes up to the NUL, without it, at most `limit`. A page after the NUL is not read: it may not be
+        mapped."""
         if address >> 48 == TAG:
             return self.scratch.string(address, limit)
         pieces = []
@@ -110,7 +111,7 @@ class GuestMemory:
 
     def write_guest(self, address: int, data: bytes) -> None:
         """Write into the guest's memory. Nothing is written if a part of it cannot be."""
-        places = []
+        places = []  # all pages are checked before the first is written
         at, done = address, 0
         while done < len(data):
             step = min(len(data) - done, _PAGE - (at & _PAGE - 1))
@@ -131,7 +132,7 @@ class GuestMemory:
 
 
 class _NoRam:
-    """The RAM of no machine. It is never used, since nothing is mapped."""
+    """The RAM of a session without a machine. It is never accessed, since nothing is mapped."""
 
     def load(self, address: int, size: int) -> int:
         """Raises MachineError."""

@@ -1,7 +1,9 @@
-"""Addresses of the kernel's while user mode runs with tables that lack it -> where the kernel's own tables have them.
+"""Kernel addresses while user mode runs on page tables that do not map them -> a translation by the kernel's own
+tables.
 
-A kernel that isolates its page tables (Linux' PTI) has two sets for each process and changes from one to the other with
-a bit of a register. A probe may fire in user mode, by a timer, and its clause asks for the task: that is in the kernel.
+A kernel that isolates its page tables (Linux' PTI) has two sets for each process and switches between them by a bit of
+a register (CR3 on amd64). A timer probe may fire in user mode, and what its clause reads, such as execname, is in
+kernel memory.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -19,15 +21,15 @@ def with_kernel(
     bits: Sequence[tuple[str, int]],
     known: int | None,
 ) -> Translate:
-    """A translation by `observe`, and where that finds nothing in the kernel's half, by the tables that are chosen
-    without `bits` of registers, if these are set and the tables in use lack the kernel.
+    """A translation by `observe`, and for kernel addresses that it does not map, by the tables that are selected with
+    `bits` cleared, if these are set and the tables in use do not map the kernel.
 
     Args:
         observe: a translation by the tables in use.
-        observe_without: one by the tables that other registers would choose.
+        observe_without: one by the tables that given registers with cleared bits would select.
         register: reads a register of the CPU.
-        bits: registers and the bits that choose user mode's tables.
-        known: an address that the kernel's own tables always map; None: it has no such tables.
+        bits: registers and the bits in them that select user mode's tables.
+        known: an address that the kernel's own tables always map; None: this kernel is not known.
     """
     if not bits or known is None:
         return observe

@@ -1,4 +1,4 @@
-"""An image that moves: where its code and data are now, and what is at an address in a copy that it made of itself."""
+"""An image that relocates itself: where its code and data are now, and what is at an address in a copy of the image."""
 
 from collections.abc import Callable, Sequence
 
@@ -7,8 +7,7 @@ from kinst.targets.image import Image
 
 
 class MovedImage:
-    """What was loaded, and the copies found since. A copy's *distance* is how far it is from its link address, in
-    bytes."""
+    """What was loaded, and the copies found since. A copy's *distance* is its address minus its link address."""
 
     def __init__(
         self, image: Image, distances: Callable[[], Sequence[int]], find: Callable[[int], bool] = lambda _address: False
@@ -17,7 +16,7 @@ class MovedImage:
         Args:
             image: the image as it was loaded.
             distances: those of all copies: first what was loaded, last the newest copy.
-            find: looks whether an address that is in none of them is in another copy, which it adds.
+            find: searches for a copy that has an address which is in none of them, and adds it; whether there is one.
         """
         loads = [segment for segment in image.segments if segment.kind == PT_LOAD and segment.size]
         self._spans = [range(segment.address, segment.address + segment.size) for segment in loads]
@@ -32,8 +31,8 @@ class MovedImage:
         return self.original(address) if self._find(address) else address
 
     def locate(self, link: int, site: int) -> int:
-        """Where the code at `site` finds what was linked at an address: in the copy that the code is part of, or in the
-        newest copy if it is part of none, as in BEGIN and in other programs."""
+        """The address of what was linked at `link`, for the code at `site`: in the copy that contains the code, or in
+        the newest one if none does, as for BEGIN and user programs."""
         known = self._distances()
         own = (distance for distance in reversed(known) if self._is_linked(site - distance))
         return link + (known[0] if len(known) == 1 else next(own, known[-1]))

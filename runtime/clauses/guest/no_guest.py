@@ -1,4 +1,4 @@
-"""What clauses get where no guest runs: no stacks and no symbols."""
+"""Stacks and symbols for a session without a guest: there are none."""
 
 from collections.abc import Callable
 

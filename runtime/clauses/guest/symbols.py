@@ -1,7 +1,6 @@
 """Addresses of the running image -> names as dtrace prints them: module`function+0x1c.
 
-The tables are made when the first address is looked up. Answers are kept, since the same places come up again and
-again.
+The tables are made when the first address is looked up. Results are cached, since the same addresses come up again.
 """
 
 from bisect import bisect_right
@@ -35,8 +34,8 @@ from kinst.targets.image import Image
 _WITHOUT_OFFSET: Final = frozenset({"sym", "func", "usym", "ufunc"})
 _MODULES: Final = frozenset({"mod", "umod"})
 _RANK: Final = {STB_GLOBAL: 0, STB_WEAK: 1, STB_LOCAL: 2}
-_KEPT: Final = 1 << 16  # answers that are kept
-_NESTED: Final = 8  # the most objects between the start of an object and an address in it
+_KEPT: Final = 1 << 16  # results that are cached
+_NESTED: Final = 8  # the most objects that may begin between the start of an object and an address in it
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +60,11 @@ class ImageSymbols:
         moved: Callable[[int], int] = lambda address: address,
         follows_call: Callable[[int], bool] = lambda _link: False,
     ) -> None:
-        """Nothing is read until a name is asked for.
+        """Nothing is read until the first name is looked up.
 
         Args:
             image: the image, as it was built or patched.
-            functions: its functions, for a patched image, whose breakpoints must not be taken for code.
+            functions: its functions as they were found in the original: breakpoints must not be disassembled.
             bias: how far, in bytes, it was moved when it was loaded.
             symbols: symbols to use instead of the image's own.
             moved: maps an address in a copy that the image made of itself to the same place in what was loaded.
@@ -150,8 +149,8 @@ class ImageSymbols:
         return None
 
     def _is_behind_call(self, link: int, start: int) -> bool:
-        """Whether the address is just past a function that ends in a call: it is the return address of that call, which
-        never returns."""
+        """Whether the address is just past the function at `start`: it is the return address of a call of a function
+        that never returns, such as panic()."""
         row = self._known_functions.row_at(link - 1)
         return row is not None and int(self._known_functions.address[row]) == start
 

@@ -1,8 +1,8 @@
-"""Addresses of the image that the guest's tables do not map yet -> where the loader put them.
+"""Addresses of the image that the guest's page tables do not map yet -> where the loader put them.
 
-A kernel that is linked high is loaded low and turns paging on itself. Until then, in BEGIN and in the first functions,
-nothing is at the addresses of its variables, although a clause means these variables. Once the guest translates by its
-own tables, only what they map is memory: a NULL pointer leads nowhere, whatever is linked at 0.
+A kernel that is linked high is loaded low and turns paging on itself. Until then, in BEGIN and in its first functions,
+nothing is mapped at the addresses of its variables, although a clause means these variables. Once the guest uses its
+own page tables, only what they map is memory: a NULL pointer must be a fault even if something is linked at 0.
 """
 
 from collections.abc import Callable, Sequence

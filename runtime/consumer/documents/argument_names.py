@@ -1,4 +1,4 @@
-"""The actions of a clause -> a name for each value that they record: what a reader of the program would call it."""
+"""The actions of a clause -> a name for each value that they record, taken from the expression: `execname`, `arg0`."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, assert_never
@@ -26,13 +26,13 @@ def _of_action(action: program.Recording) -> Iterator[str]:
         case program.Printf():
             yield from map(name_of, action.arguments if action.kind == "printf" else ())
         case program.StackTrace() | program.TraceMemory() | program.PrintMemory():
-            pass  # no "value": `_OF_KEYS` names what they have
+            pass  # their objects have no "value", but a key of `_OF_KEYS`
         case _:
             assert_never(action)
 
 
 def name_of(expression: program.Expression) -> str:
-    """A short name: that of the variable, function or builtin that an expression is about."""
+    """A short name: that of the variable, function or builtin variable in an expression; "value" for any other."""
     match expression:
         case program.Builtin(name=name, index=program.Integer(value=index)):
             return f"{name}[{index}]"
@@ -48,7 +48,7 @@ def name_of(expression: program.Expression) -> str:
 
 
 def _part_of(expression: program.Expression) -> program.Expression | None:
-    """What an expression only converts, or reads from."""
+    """The operand of an expression that only converts it, or loads from it."""
     match expression:
         case program.Convert(operand=part) | program.StringOf(operand=part) | program.Load(address=part):
             return part
@@ -56,11 +56,11 @@ def _part_of(expression: program.Expression) -> program.Expression | None:
             return None
 
 
-def named_values(told: Sequence[Json], names: Sequence[str]) -> Mapping[str, Json]:
+def named_values(objects: Sequence[Json], names: Sequence[str]) -> Mapping[str, Json]:
     """The recorded values by name, of objects as `json_output` describes them; a second `x` is `x 2`."""
     named: dict[str, Json] = {}
     left = iter(names)
-    for one in told:
+    for one in objects:
         if "value" in one:
             _add(named, next(left), one["value"])
         else:

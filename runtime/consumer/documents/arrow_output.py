@@ -1,7 +1,7 @@
 """Rows of records and aggregations -> Parquet, or an Arrow file (Feather). `docs/formats.md` describes the columns.
 
-The only file that knows the package `pyarrow`. Rows are written in groups, so that a run of any length takes the memory
-of one.
+The only file that uses the package `pyarrow`. Rows are written in groups, so that a run of any length takes the memory
+of one group.
 """
 
 from collections.abc import Iterable, Sequence
@@ -32,7 +32,7 @@ _ABOUT: Final = {"kinst-run": f'{{"format": "kinst-run table", "schema": {SCHEMA
 
 
 class _File(Protocol):
-    """What pyarrow's writers of both formats have."""
+    """The interface of pyarrow's writers of both formats."""
 
     def write_batch(self, batch: pa.RecordBatch) -> None: ...
 
@@ -43,7 +43,7 @@ class ArrowWriter:
     """Implements `table.RowWriter`."""
 
     def __init__(self, output: BinaryIO, shape: Shape, *, is_parquet: bool) -> None:
-        """Only the beginning of the file is written yet."""
+        """Write the beginning of the file."""
         columns = (*_LEADING, *shape.keys, *shape.values)
         self._keys, self._values = len(shape.keys), len(shape.values)
         self._kinds = [column.kind for column in columns]
@@ -74,7 +74,7 @@ class ArrowWriter:
         self._text = 0
 
     def flush(self) -> None:
-        """See `RowWriter`: the file can be read when it is whole."""
+        """See `RowWriter`. Nothing to do: such a file cannot be read before its footer is written."""
 
     def finish(self) -> None:
         """See `RowWriter`."""
@@ -95,5 +95,5 @@ def _array(kind: CellKind, cells: Iterable[Cell]) -> pa.Array:
 
 
 def _text(cell: Cell) -> str:
-    """Text without what is no UTF-8: bytes of names that Python keeps as surrogates."""
+    """Text as valid UTF-8: bytes of names that Python keeps as surrogates become escapes."""
     return str(cell).encode("utf-8", "backslashreplace").decode()

@@ -8,16 +8,16 @@ from typing import Any, BinaryIO, Final, TextIO
 from kinst.runtime.consumer.documents.table import PROBE, SCHEMA, WHAT, Row, Shape
 
 _END: Final = "\r\n"
-_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n")  # what begins like this, spreadsheets carry out
+_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n")  # spreadsheets evaluate a cell that begins like this
 _FIXED: Final = ("schema", "kind", *(column.name for column in (*PROBE, *WHAT)))
 
 
 class CsvWriter:
-    """Implements `table.RowWriter`. The value of an aggregation is in the first column of values: a column here may
-    have numbers and texts."""
+    """Implements `table.RowWriter`. The value of an aggregation is in the first column of values: in CSV a column may
+    hold both numbers and text."""
 
     def __init__(self, output: BinaryIO, shape: Shape, *, is_safe: bool = False) -> None:
-        """Only the header is there yet, and it is not written. `is_safe`: see `safe_cells`."""
+        """Prepare the header, which `flush` writes. `is_safe`: see `safe_cells`."""
         self._output = output
         self._text = io.StringIO()
         self._rows = csv_writer(self._text)
@@ -48,7 +48,8 @@ class CsvWriter:
 
 
 class _Lines:
-    """A file of text whose lines end with a newline: Python quotes a carriage return only where it ends lines."""
+    """A text file whose lines end with a newline. The writer is told that they end with CR LF: only then does Python's
+    csv module quote a cell with a carriage return."""
 
     def __init__(self, text: TextIO) -> None:
         self._text = text
@@ -64,6 +65,6 @@ def csv_writer(text: TextIO) -> Any:
 
 
 def safe_cells(cells: Iterable[Any]) -> list[Any]:
-    """Cells for a spreadsheet (--csv-safe): texts of an image or a guest are texts to it, and no formulas. One that
-    would be has an apostrophe before it, as its user would type."""
+    """Cells for a spreadsheet (--csv-safe): text that comes from an image or a guest must not be evaluated as a formula
+    (CSV injection). Such a cell gets an apostrophe in front, as one would type it."""
     return [f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell for cell in cells]

@@ -1,6 +1,6 @@
-"""Records, errors, drops and the guest's console -> a document of records or aggregations only: the rest is told apart.
+"""Records, errors, drops and the guest's console -> a document that has only records or aggregations.
 
-What dtrace says on stderr goes there, and so does the guest's console if the document goes to stdout.
+What dtrace prints on stderr goes there, and so does the guest's console if the document goes to stdout.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -18,14 +18,14 @@ from kinst.runtime.providers.provider import Probe
 
 
 class Document(Protocol):
-    """What is written in one format."""
+    """A document in one format."""
 
-    def record(self, record: Record, probe: Probe, told: Sequence[Json]) -> None:
-        """Add a record. `told` are objects of `json_output`, one or more for each value."""
+    def record(self, record: Record, probe: Probe, objects: Sequence[Json]) -> None:
+        """Add a record. `objects` describe it as in `json_output`, one or more for each value."""
         ...
 
     def flush(self) -> None:
-        """Pass on to the reader what can be passed on already."""
+        """Write as much as a reader can use already."""
         ...
 
     def finish(self) -> None:
@@ -47,7 +47,7 @@ class DocumentOutput:
         describe: Callable[[int], Probe | None],
         options: LiveOptions,
     ) -> None:
-        """`errors` gets what dtrace says on stderr, `console` what the guest prints; the others are those of
+        """`errors` receives what dtrace prints on stderr, `console` what the guest prints; the others are those of
         `kinst.runtime.consumer.output.TextOutput`."""
         self._document = document
         self._errors = errors
@@ -63,14 +63,14 @@ class DocumentOutput:
         return self._actions.status
 
     def consume(self, taken: Sequence[Record | ErrorRecord | bytes]) -> None:
-        """Write entries, and perform the actions in them, in this order."""
+        """Write entries, and perform the actions in them, in order."""
         for entry in taken:
             if isinstance(entry, tuple):
                 self._consume(entry)
             elif isinstance(entry, bytes):
                 self._console.write(entry)
             elif not self._options.is_on("noerror"):
-                self._say(error_message(entry, self._describe(entry.probe)))
+                self._print_error(error_message(entry, self._describe(entry.probe)))
 
     def _consume(self, record: Record) -> None:
         _, identifier, clause, _, values = record
@@ -78,26 +78,26 @@ class DocumentOutput:
         assert probe is not None, "what fired is known"
         self._document.record(record, probe, self._actions.of_record(self._clauses[clause], values))
 
-    def _say(self, line: str) -> None:
+    def _print_error(self, line: str) -> None:
         self._errors.write(line + "\n")
 
     def drops(self, drops: Iterable[Drop]) -> None:
         """Print what was lost."""
         for drop in drops:
-            self._say(drop_message(drop, has_tag=self._options.is_on("droptags")))
+            self._print_error(drop_message(drop, has_tag=self._options.is_on("droptags")))
 
     def notices(self, notices: Iterable[str]) -> None:
         """Print what destructive actions did."""
         for notice in notices:
-            self._say(f"dtrace: {notice}")
+            self._print_error(f"dtrace: {notice}")
 
     def flush(self) -> None:
-        """Pass everything written so far on to the readers."""
+        """Flush all three streams."""
         self._document.flush()
         self._errors.flush()
         self._console.flush()
 
     def finish(self, end: Mapping[str, Any] | None = None) -> None:
-        """Write what comes at the end of the document. How the run ended is told elsewhere."""
+        """Write what comes at the end of the document. How the run ended is not a part of it."""
         self._document.finish()
         self.flush()

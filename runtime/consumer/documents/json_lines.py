@@ -1,7 +1,7 @@
 """Records, errors, drops, the guest's console and aggregations -> JSON, an object a line, written as things happen.
 
-The first line is {"format": "kinst-run jsonl", "schema": 1}. What follows are the elements of "probes" that
-`json_output` describes, then the rows of aggregations that no printa() printed, and at the end how the run ended:
+The first line is {"format": "kinst-run jsonl", "schema": 1}. Then come the elements of "probes" that `json_output`
+describes, then the rows of aggregations that no printa() printed, and last how the run ended:
 
     {"aggregation-name": "a", "function": "count", "keys": [...], "value": n}      or "buckets"; with "normal" if not 1
     {"end": {...}}
@@ -25,9 +25,9 @@ class JsonLines(JsonOutput):
 
     def _end(self, end: Mapping[str, Json] | None) -> None:
         for aggregation in self._totals.unprinted():
-            told = self._values.aggregation(aggregation, self._totals.rows(aggregation))
-            rows = told.pop("aggregation-data")
+            shared = self._values.aggregation(aggregation, self._totals.rows(aggregation))
+            rows = shared.pop("aggregation-data")
             for row in rows:
-                self._put(told | row)
+                self._put(shared | row)
         if end is not None:
             self._put({"end": end})

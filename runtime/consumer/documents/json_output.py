@@ -1,4 +1,5 @@
-"""Records, errors, drops and the guest's console -> one JSON document, written as things happen: it can be piped.
+"""Records, errors, drops and the guest's console -> one JSON document, written as things happen, so that it can be
+piped.
 
     {"dtrace": {
       "probes": [                        in the order in which things happened, one per line:
@@ -18,12 +19,12 @@
                 {"cpu": 0, "state": "runs", "address": "0x...", "symbol": "m`f+0x4", "instruction": "ret"}],
                                          state: runs, waits, off
               "not-started": [1],        CPUs that the guest never switched on
-              "passed-over": "...",      enabled sites that hold what cannot be probed, of the guest: how many, why
+              "passed-over": "...",      enabled sites where the guest wrote what cannot be probed: how many, why
               "stuck": {"cpu": 0, "state": "runs", "address": "0x...", "symbol": "m`f", "instruction": "j 0",
                         "what": "spins", "why": "it has printed nothing",
-                        "nothing-at": ["0x88000000", "0x10000000000"]},     what the guest did instead of going on;
-                                         nothing-at: the range without memory or devices that it asked
-              "lacking": ["..."]}}}      instructions that the guest executed and the emulator lacks
+                        "nothing-at": ["0x88000000", "0x10000000000"]},     how the guest made no progress;
+                                         nothing-at: the range without memory or devices that it accessed
+              "lacking": ["..."]}}}      instructions that the guest executed and the emulator does not support
 
 Objects in "output":
 
@@ -43,8 +44,9 @@ empty, ascending, named by their smallest value (the lowest one of lquantize and
 Values are normalized; "normal" is the divisor, if it is not 1.
 
 A value v is a number with its type's sign, a string, "0x..." for pointers, an object for structs, a list for arrays, a
-{"address", "symbol"} object or a list of them for stacks. Bytes that are not UTF-8 are written \\xNN. Controls, and
-marks that turn the direction of writing, are \\uNNNN in the document: it can be shown on a terminal.
+{"address", "symbol"} object or a list of them for stacks. Bytes that are not UTF-8 are written \\xNN. Control
+characters, and marks that change the direction of text, are \\uNNNN in the document: a guest's string must not control
+a terminal.
 """
 
 import json
@@ -73,8 +75,8 @@ class JsonOutput:
     """Writes the document that the module describes."""
 
     head = '{"dtrace": {"probes": ['
-    separators = ("\n", ",\n")  # before the first element, and before each other
-    after = ""  # behind each
+    separators = ("\n", ",\n")  # before the first element, and before each of the others
+    after = ""  # after each element
 
     def __init__(
         self,
@@ -88,7 +90,7 @@ class JsonOutput:
         console: BinaryIO | None = None,
     ) -> None:
         """The arguments are those of `kinst.runtime.consumer.output.TextOutput`. Errors are part of the document, and
-        so is the guest's console unless `console` says where it goes."""
+        so is the guest's console unless it has a stream of its own."""
         self._output = output
         self._clauses = clauses
         self._totals = totals
@@ -108,7 +110,7 @@ class JsonOutput:
         return self._actions.status
 
     def consume(self, taken: Sequence[Entry]) -> None:
-        """Write entries, and perform the actions in them, in this order."""
+        """Write entries, and perform the actions in them, in order."""
         for entry in taken:
             if isinstance(entry, tuple):
                 self._consume(entry)
@@ -176,7 +178,7 @@ class JsonOutput:
             self._put({"notice": notice})
 
     def flush(self) -> None:
-        """Pass everything written so far on to the reader."""
+        """Flush what was written so far."""
         self._output.write(_encoded("".join(self._pieces)))
         self._pieces.clear()
         self._output.flush()
@@ -184,7 +186,7 @@ class JsonOutput:
             self._console_output.flush()
 
     def finish(self, end: Mapping[str, Json] | None = None) -> None:
-        """Write the rest of the console, the aggregations, and the end of the run, for which `end` is the object."""
+        """Write the rest of the console, the aggregations, and `end`, which describes the end of the run."""
         if self._partial:
             self._put({"console": text(bytes(self._partial))})
             self._partial.clear()
@@ -207,7 +209,7 @@ def _encoded(document: str) -> bytes:
 
 
 def _escaped(found: re.Match[str]) -> str:
-    """What is not seen, or would act on a terminal, as JSON's escape; it is the same text to whoever reads JSON."""
+    """A character that is invisible, or would control a terminal, as JSON's escape, which means the same text."""
     letter, code = found[0], ord(found[0])
     if letter.isprintable():
         return letter

@@ -1,5 +1,5 @@
-"""Recorded values and rows of aggregations -> what json.dumps() takes, in the shapes that `json_output` describes. With
-another `Style` they become Python's own values in the same shapes.
+"""Recorded values and rows of aggregations -> arguments of json.dumps(), in the shapes that `json_output` describes.
+With another `Style` they are Python values in the same shapes.
 """
 
 from collections.abc import Callable, Sequence
@@ -26,11 +26,11 @@ def text(data: bytes) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """How to show values for which JSON has no type."""
+    """How to represent values for which JSON has no type."""
 
-    address: Callable[[int], Any]  # of a pointer
-    place: Callable[[int, str], Any]  # of an address with its symbol
-    memory: Callable[[bytes], Any]  # of bytes whose type says nothing
+    address: Callable[[int], Any]  # a pointer
+    place: Callable[[int, str], Any]  # an address with its symbol
+    memory: Callable[[bytes], Any]  # bytes without a type
 
 
 JSON: Final = Style(hex, lambda address, symbol: {"address": hex(address), "symbol": symbol}, bytes.hex)
@@ -45,7 +45,7 @@ class JsonValues:
         self.memory = style.memory
 
     def value(self, kind: DType, value: Value) -> Json:
-        """A value as its type says: a number with its sign, text, an object for a struct, a list for an array."""
+        """A value by its type: a number with its sign, text, an object for a struct, a list for an array."""
         match value:
             case Stack():
                 return self.stack(value)
@@ -96,14 +96,14 @@ class JsonValues:
                 shown[member.name] = unit >> member.bit_offset & (1 << member.bit_size) - 1
             elif member.name:
                 shown[member.name] = self._typed(member.type, part, depth + 1)
-            else:  # members of an anonymous struct count as the owner's
+            else:  # C: members of an anonymous struct are members of the struct that contains it
                 shown |= self._typed(member.type, part, depth + 1)
         return shown
 
     # -- aggregations -------------------------------------------------------------------------------------------------
 
     def aggregation(self, aggregation: Aggregation, rows: Sequence[Row], column: int = 0) -> Json:
-        """One aggregation as an object. `column` is its place among the cells of each row."""
+        """One aggregation as an object. `column` is its index among the cells of each row."""
         return {
             "aggregation-name": aggregation.name,
             "function": aggregation.function.value,
@@ -132,8 +132,8 @@ def _content(cell: Cell) -> dict[str, Json]:
 
 
 def bucket_bounds(aggregation: Aggregation, bucket: int) -> dict[str, Json]:
-    """What a bucket is called. `value` is its smallest value, or its largest for quantize's negative buckets. The first
-    bucket of lquantize and llquantize has only an end, "below"."""
+    """The label of a bucket. `value` is its smallest value, or its largest for quantize's negative buckets. The first
+    bucket of lquantize and llquantize has only an upper bound, "below"."""
     if aggregation.function is AggregatingFunction.QUANTIZE:
         return {"value": quantize_value(bucket)}
     if aggregation.function is AggregatingFunction.LQUANTIZE:

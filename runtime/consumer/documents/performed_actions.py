@@ -1,6 +1,6 @@
-"""The actions that a record has values of -> objects that describe them. Actions that waited for this are performed.
+"""A record -> objects that describe its actions. Actions that the consumer performs, such as clear(), are performed.
 
-`json_output` describes the shapes; the caller decides what values and addresses look like.
+`json_output` describes the shapes; the caller decides how values and addresses are represented.
 """
 
 from collections.abc import Iterator, Sequence
@@ -50,7 +50,7 @@ class PerformedActions:
             case program.Truncate():
                 yield {"ftruncate": True}
             case _:
-                yield from self._recorded.told(action, value)
+                yield from self._recorded.objects(action, value)
 
     def _command(self, action: program.Printf, values: Recorded) -> Json:
         message = self._recorded.message(action, values)
@@ -63,8 +63,8 @@ class PerformedActions:
 
     def _printa(self, action: program.Printa) -> Iterator[Json]:
         aggregations = action.aggregations
-        alone = len(aggregations) == 1
-        rows = self._totals.rows(aggregations[0]) if alone else self._totals.joined(aggregations)
+        is_single = len(aggregations) == 1
+        rows = self._totals.rows(aggregations[0]) if is_single else self._totals.joined(aggregations)
         if action.format is not None:
             render = printf.printa_renderer(formats.parse(action.format), aggregations[0].keys, self._symbols)
             lines = [render(row.key, [_printed(cell) for cell in row.cells]) for row in rows]

@@ -1,4 +1,4 @@
-"""What actions recorded -> objects that describe it, in the shapes of `json_output`. Nothing is performed."""
+"""Values that actions recorded -> objects in the shapes of `json_output`. No action is performed."""
 
 from collections.abc import Iterator
 from typing import assert_never
@@ -16,10 +16,10 @@ class RecordedValues:
     """Values of trace(), print(), printf(), stack() and the like."""
 
     def __init__(self, symbols: Symbols, values: JsonValues) -> None:
-        """`values` decides what values and addresses look like."""
+        """`values` decides how values and addresses are represented."""
         self._symbols, self._values = symbols, values
 
-    def told(self, action: program.Shown | program.Printf, value: Recorded) -> Iterator[Json]:
+    def objects(self, action: program.Shown | program.Printf, value: Recorded) -> Iterator[Json]:
         """One or more objects for an action that records values."""
         if isinstance(action, program.Printf):
             yield {"message": text(self.message(action, value))}
@@ -29,7 +29,7 @@ class RecordedValues:
             yield self._value(action, value)
 
     def message(self, action: program.Printf, values: Recorded) -> bytes:
-        """The text of a printf(), or of what is formatted like it."""
+        """The text of a printf(), or of another action with a format."""
         types = [argument.type for argument in action.arguments]
         return printf.render(formats.parse(action.format), types, several(values), self._symbols)
 

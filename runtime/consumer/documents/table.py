@@ -1,6 +1,6 @@
-"""Records and aggregations -> rows of one table, whatever file it goes to. `docs/formats.md` describes its columns.
+"""Records and aggregations -> rows of one table, in any file format. `docs/formats.md` describes its columns.
 
-A row is a record, or a key of an aggregation (of a distribution a bucket). What is not there is None.
+A row is a record, or a key of an aggregation (of a distribution a bucket). A cell that does not apply is None.
 """
 
 import json
@@ -20,14 +20,14 @@ from kinst.runtime.providers.provider import Probe
 from kinst.targets.c_types import Integer, size_of, strip
 
 SCHEMA: Final = 1
-LOWEST: Final = "-inf"  # in place of the smallest value of a bucket that has none
+LOWEST: Final = "-inf"  # the smallest value of a bucket without a lower bound
 VALUES: Final = ("value", "stack-frames", "memory")  # the keys of `json_output`'s objects that have recorded values
-_NOBODY: Final = (None,) * 7
+_NO_PROBE: Final = (None,) * 7
 Cell = str | int | None
 
 
 class CellKind(Enum):
-    """What the cells of a column are."""
+    """The type of a column's cells."""
 
     INTEGER = "int64"
     UNSIGNED = "uint64"
@@ -89,7 +89,7 @@ class RowWriter(Protocol):
         ...
 
     def flush(self) -> None:
-        """Pass on to the reader what can be passed on already."""
+        """Write as much as a reader can use already."""
         ...
 
     def finish(self) -> None:
@@ -103,23 +103,23 @@ class TableDocument:
     def __init__(self, writer: RowWriter, totals: Totals, values: JsonValues) -> None:
         self._writer, self._totals, self._values = writer, totals, values
 
-    def record(self, record: Record, probe: Probe, told: Sequence[Json]) -> None:
+    def record(self, record: Record, probe: Probe, objects: Sequence[Json]) -> None:
         """See `Document`."""
         cpu, identifier, _, time, _ = record
         fired = (time, cpu, identifier, probe.provider, probe.module, probe.function, probe.name)
-        message = "".join(one["message"] for one in told if "message" in one)
-        values = [cell(one[key]) for one in told for key in VALUES if key in one]
+        message = "".join(one["message"] for one in objects if "message" in one)
+        values = [cell(one[key]) for one in objects for key in VALUES if key in one]
         self._writer.write(Row("record", fired, (message, None, None, None), None, (), values))
-        for one in told:
+        for one in objects:
             for aggregation in one.get("aggregations", ()):
                 self._aggregation(fired, aggregation)
 
-    def _aggregation(self, fired: Sequence[Cell], told: Mapping[str, Json]) -> None:
-        name = program.spelled(told["aggregation-name"])
-        for row in told["aggregation-data"]:
+    def _aggregation(self, fired: Sequence[Cell], printed: Mapping[str, Json]) -> None:
+        name = program.spelled(printed["aggregation-name"])
+        for row in printed["aggregation-data"]:
             keys = [cell(key) for key in row["keys"]]
             for bucket, number in _numbers(row):
-                what = (None, name, told["function"], bucket)
+                what = (None, name, printed["function"], bucket)
                 self._writer.write(Row("aggregation", fired, what, number, keys, ()))
 
     def flush(self) -> None:
@@ -129,7 +129,7 @@ class TableDocument:
     def finish(self) -> None:
         """See `Document`."""
         for aggregation in self._totals.unprinted():
-            self._aggregation(_NOBODY, self._values.aggregation(aggregation, self._totals.rows(aggregation)))
+            self._aggregation(_NO_PROBE, self._values.aggregation(aggregation, self._totals.rows(aggregation)))
         self._writer.finish()
 
 
@@ -175,7 +175,7 @@ def _columns(name: str, kinds: Iterable[Sequence[CellKind]]) -> tuple[Column, ..
 
 
 def _values_of(action: program.Recording) -> list[CellKind]:
-    """The values that an action leaves."""
+    """The kinds of the values that an action records."""
     if isinstance(action, program.Performed):
         return []
     match action:
@@ -192,12 +192,13 @@ def _values_of(action: program.Recording) -> list[CellKind]:
 
 
 def kind_of(kind: DType) -> CellKind:
-    """What `JsonValues` makes of a type."""
+    """The kind of cell that `JsonValues` makes of a type."""
     plain = bare(kind)
     if isinstance(plain, String | Dynamic):
         return CellKind.TEXT
     match strip(plain):
         case Integer(is_signed=is_signed) as integer if (size := size_of(integer) or 8) <= 8:
+            # An unsigned number of 4 bytes fits int64, too: so most columns need no wider type.
             return CellKind.INTEGER if is_signed or size < 8 else CellKind.UNSIGNED
         case _:
             return CellKind.TEXT

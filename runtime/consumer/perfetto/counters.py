@@ -10,8 +10,8 @@ from kinst.runtime.dlang.program import Aggregate, Aggregation, Clause, Printa, 
 
 
 class Counters:
-    """The tracks of aggregations. Those that the program prints with printa() have the values that it printed, at that
-    time; the others are looked at now and then."""
+    """The tracks of aggregations. Those that the program prints with printa() get the values that it printed, at that
+    time; the others are sampled at each snapshot."""
 
     def __init__(self, trace: PerfettoTrace, clauses: Sequence[Clause], totals: Totals, values: JsonValues) -> None:
         self._trace, self._clauses, self._totals, self._values = trace, clauses, totals, values
@@ -20,15 +20,15 @@ class Counters:
         self._texts: dict[tuple[int, tuple[Value, ...]], str] = {}  # keys as they are shown
         self._sampled: list[Aggregation] | None = None
 
-    def printed(self, time: int, told: Mapping[str, Json]) -> None:
+    def printed(self, time: int, aggregation: Mapping[str, Json]) -> None:
         """An aggregation was printed, as an object of `json_output`."""
-        shown = spelled(told["aggregation-name"])
-        for row in told["aggregation-data"]:
+        shown = spelled(aggregation["aggregation-name"])
+        for row in aggregation["aggregation-data"]:
             value = row["value"] if "value" in row else sum(bucket["count"] for bucket in row["buckets"])
             self._count(time, shown, _text(row["keys"]), value)
 
     def sample(self, time: int) -> None:
-        """Look at those that are not printed."""
+        """Add the values of those that no printa() prints."""
         if self._sampled is None:
             self._sampled = _unprinted(self._clauses)
         for aggregation in self._sampled:

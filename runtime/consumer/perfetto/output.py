@@ -1,8 +1,8 @@
-"""Records and aggregations -> what a Perfetto trace shows of them.
+"""Records and aggregations -> tracks and events of a Perfetto trace.
 
-Where tasks are known, each has a track, in its process; what else fires is on the track of its CPU, and so is all that
-the idle task of a CPU does. Entry and return of a function are a span, other probes are instants, and what clauses
-recorded is in their arguments. Each key of an aggregation is a counter.
+Where tasks are known, each has a track in its process; probes that fire in no task, or in the idle task, are on the
+track of their CPU. Entry and return of a function make a span, other probes are instants, and what clauses recorded is
+in their arguments. Each key of an aggregation is a counter.
 """
 
 from collections.abc import Hashable, Iterator, Sequence
@@ -49,7 +49,7 @@ class PerfettoDocument:
     def __init__(
         self, output: BinaryIO, clauses: Sequence[Clause], totals: Totals, values: JsonValues, tasks: TasksSeen
     ) -> None:
-        """Only the beginning of the trace is written yet."""
+        """Write the beginning of the trace."""
         self._output = output
         self._trace = PerfettoTrace(output)
         self._clauses, self._tasks = clauses, tasks
@@ -61,30 +61,32 @@ class PerfettoDocument:
         self._meanings: dict[int, tuple[Flow, Hashable]] = {}  # by probe
         self._end = 0  # ns: the latest time that is known
 
-    def record(self, record: Record, probe: Probe, told: Sequence[Json]) -> None:
-        """See `Document`. The records of one firing come one after another, in the order of their clauses."""
+    def record(self, record: Record, probe: Probe, objects: Sequence[Json]) -> None:
+        """See `Document`. The records of one firing are consecutive, in the order of their clauses, and make one
+        event."""
         cpu, _, clause, time, _ = record
         names = self._names.get(clause)
         if names is None:
             names = self._names[clause] = value_names(self._clauses[clause])
-        for one in told:
+        for one in objects:
             for aggregation in one.get("aggregations", ()):
                 self._counters.printed(time, aggregation)
         before = self._last.get(cpu)
         if before is not None and before.probe.identifier == probe.identifier and before.clause < clause:
             before.clause = clause
-            before.arguments.update(named_values(told, names))
+            before.arguments.update(named_values(objects, names))
             return
-        self._last[cpu] = fired = _Fired(time, cpu, probe, clause, dict(named_values(told, names)))
+        self._last[cpu] = fired = _Fired(time, cpu, probe, clause, dict(named_values(objects, names)))
         self._fired.append(fired)
 
     def sample(self, now: int) -> None:
-        """Aggregations are at `now` as `totals` says."""
+        """Add the aggregations in `totals` as their values at `now`."""
         self._end = max(self._end, now)
         self._counters.sample(now)
 
     def flush(self) -> None:
-        """See `Document`. What a speculation kept back is older than what was recorded before it."""
+        """See `Document`. Events are sorted first: a committed speculation has records that are older than those
+        before."""
         for fired in sorted(self._fired, key=lambda fired: fired.time):
             self._show(fired)
         self._fired.clear()
@@ -110,7 +112,7 @@ class PerfettoDocument:
             self._trace.instant(lane.track, time, name, probe.provider, fired.arguments)
 
     def _meaning(self, probe: Probe) -> tuple[Flow, Hashable]:
-        """What a probe means for the spans of a function, and which function that is."""
+        """Whether a probe begins or ends a span, and of which function."""
         found = flow_of(probe.name), (probe.provider, probe.module, probe.function)
         self._meanings[probe.identifier] = found
         return found
@@ -126,7 +128,7 @@ class PerfettoDocument:
         self._output.flush()
 
     def _show_tasks(self, cpu: int, times: Sequence[int], tasks: Sequence[Task]) -> None:
-        """A track with the task that each probe of a CPU found there."""
+        """Add a track with the task in which each probe of a CPU fired."""
         track = self._trace.track(f"CPU {cpu}: task at its probes")
         for task, start, end in zip(tasks, times, [*times[1:], max(self._end, times[-1])], strict=True):
             name = f"{task.name} {task.tid}" if task.tid else task.name
@@ -147,7 +149,7 @@ class _Lanes:
         return iter(self._lanes.values())
 
     def of(self, cpu: int, task: Task | None) -> _Lane:
-        """The track of what happens on a CPU while it runs a task."""
+        """The track for probes on a CPU while it runs a task."""
         if task is None:
             return self._plain("cpu", cpu, f"CPU {cpu}")
         if not task.tid:

@@ -1,6 +1,6 @@
 """Tracks, spans, instants and counters -> TracePackets of a Perfetto trace, each written at once.
 
-The only file that knows the package `perfetto`, Google's own, which has the classes of the format:
+The only file that uses the package `perfetto`, Google's own, which has the classes of the format:
 https://perfetto.dev/docs/reference/trace-packet-proto, and .../reference/synthetic-track-event for what packets mean.
 """
 
@@ -27,8 +27,8 @@ class PerfettoTrace:
     """A trace that is being written. Times are ns; what happens on one track is written in the order of time."""
 
     def __init__(self, output: BinaryIO) -> None:
-        """Write what begins a sequence of packets: without it readers take the first ones for lost, and pass over what
-        follows."""
+        """Write the packet that begins a sequence. Without SEQ_INCREMENTAL_STATE_CLEARED readers assume that packets
+        were lost, and silently skip the rest."""
         self._builder = StreamingTraceProtoBuilder(output)
         self._tracks = 0
         first = self._packet()
@@ -76,19 +76,19 @@ class PerfettoTrace:
     # -- what happens on them -----------------------------------------------------------------------------------------
 
     def begin(self, track: Track, time: int, name: str, category: str, arguments: Mapping[str, Json]) -> None:
-        """A span begins."""
+        """Begin a span."""
         self._named(TrackEvent.TYPE_SLICE_BEGIN, track, time, name, category, arguments)
 
     def end(self, track: Track, time: int, arguments: Mapping[str, Json]) -> None:
-        """The innermost span ends; `arguments` are added to those of its beginning."""
+        """End the innermost span; `arguments` are added to those of its beginning."""
         self._write(self._event(TrackEvent.TYPE_SLICE_END, track, time, arguments))
 
     def instant(self, track: Track, time: int, name: str, category: str, arguments: Mapping[str, Json]) -> None:
-        """Something happens that takes no time."""
+        """Add an event without a duration."""
         self._named(TrackEvent.TYPE_INSTANT, track, time, name, category, arguments)
 
     def count(self, track: Track, time: int, value: int) -> None:
-        """A counter has this value (64 bits, signed) from now on."""
+        """Set a counter to a value (64 bits, signed)."""
         packet = self._event(TrackEvent.TYPE_COUNTER, track, time, {})
         packet.track_event.counter_value = value
         self._write(packet)

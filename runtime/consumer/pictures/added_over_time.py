@@ -1,6 +1,6 @@
-"""What aggregations get between two looks at them -> values over time, which no clear() or printa() changes.
+"""What snapshots add to distributions -> their values over time, which no clear() or printa() changes.
 
-Distributions only: how many values came into which bucket, when.
+Only distributions: how many values were added to which bucket, and when.
 """
 
 from collections.abc import Iterator, Sequence
@@ -10,7 +10,7 @@ from kinst.runtime.clauses.time_bins import TimeBins
 from kinst.runtime.consumer.totals import is_distribution
 from kinst.runtime.dlang.program import Aggregation
 
-_KEYS = 64  # of an aggregation that are told apart; those that come later are only part of the whole
+_KEYS = 64  # of an aggregation that get bins of their own; later ones are only in the sum
 
 
 class AddedOverTime:
@@ -23,7 +23,7 @@ class AddedOverTime:
         self._keys: dict[int, dict[Key, TimeBins]] = {}
 
     def add(self, now: int, added: Sequence[Contents]) -> None:
-        """This was added since the last time."""
+        """Add the contents of one snapshot, taken at `now` (ns)."""
         for contents in added:
             if is_distribution(contents.aggregation):
                 self._add(now, contents)
@@ -46,5 +46,5 @@ class AddedOverTime:
         return self._all.get(aggregation.number)
 
     def by_key(self, aggregation: Aggregation) -> Iterator[tuple[Key, TimeBins]]:
-        """Those keys that are told apart, in the order in which they came."""
+        """The keys that have bins of their own, in the order in which they came."""
         yield from self._keys.get(aggregation.number, {}).items()

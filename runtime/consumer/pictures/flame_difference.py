@@ -1,6 +1,6 @@
-"""Two files of folded stacks -> one flame graph of the second, whose colours tell what became more or less than before.
+"""Two files of folded stacks -> one flame graph of the second, whose colours show what increased and decreased.
 
-Parts of the whole are compared, so that a run that took longer, or was asked more often, is no difference by itself.
+Shares of the total are compared, so that a longer run, or a higher sampling rate, makes no difference by itself.
 """
 
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ _Path = tuple[Frame, ...]
 
 
 class FlameDifference(FlameGraph):
-    """The stacks of `after`; red is what has a greater part of the whole than it had `before`, blue what has less."""
+    """The stacks of `after`: red has a larger share of the total than `before`, blue a smaller one."""
 
     def __init__(self, before: Stacks, after: Stacks, title: str) -> None:
         """Each has stacks."""
@@ -40,12 +40,12 @@ class FlameDifference(FlameGraph):
         kind = "same" if abs(change) < 5e-5 else "more" if change > 0 else "less"
         return kind, f"--c:{depth:.3f}"
 
-    def _told(self, box: Box, width: float) -> str:
+    def _description(self, box: Box, width: float) -> str:
         before = self._before(box)
         return f"{box.frame.text}: {box.weight:,}, {100 * width:.2f} %, before {100 * before:.2f} %"
 
     def _before(self, box: Box) -> float:
-        """The part of the whole that the same call path had. Boxes come each before those that it called."""
+        """The share that the same call path had. Each box comes before its callees."""
         if box.depth == 0:
             return 1.0
         del self._path[box.depth - 1 :]
@@ -64,7 +64,7 @@ def read_folded(path: Path) -> Stacks:
         names, _, weight = line.rpartition(" ")
         if not names or not weight.isdecimal():
             shown = visible(line[:60])
-            raise ImageError(f"{path}: line {number} is no folded stack (frame;frame;frame COUNT): {shown}")
+            raise ImageError(f"{path}: line {number} is not a folded stack (frame;frame;frame COUNT): {shown}")
         frames = tuple(Frame(name, FrameKind.KERNEL) for name in names.split(";"))
         found[frames] = found.get(frames, 0) + int(weight)
     if not sum(found.values()):
@@ -79,7 +79,7 @@ def difference(before: Path, after: Path) -> Iterator[bytes]:
 
 
 def _shares(stacks: Stacks) -> dict[_Path, float]:
-    """The part of the whole that each call path has."""
+    """The share of the total that each call path has."""
     whole, found = sum(stacks.values()), dict[_Path, float]()
     for frames, weight in stacks.items():
         for depth in range(1, len(frames) + 1):

@@ -1,7 +1,7 @@
-"""Weighted stacks -> a flame graph: one SVG file that any browser shows, with search, zoom and keyboard of its own.
+"""Weighted stacks -> a flame graph: one SVG file for any browser, with its own search, zoom and keyboard control.
 
-The width of a box is how much was counted in its function and what that called; callers are below. Without scripts, as
-in a document or an image viewer, it is the same picture at rest.
+The width of a box is how much was counted in its function and its callees; callers are below. Without scripts, as in a
+document or an image viewer, it is a static picture.
 """
 
 import zlib
@@ -18,7 +18,7 @@ from kinst.runtime.dlang.program import AggregatingFunction, Aggregation
 _LEAST: Final = 2e-5  # part of the whole: a fortieth of a pixel
 _ROW: Final = 18  # pixels
 _TOP: Final = 92  # of title, what was counted, and search
-_BOTTOM: Final = 30  # of the line that tells of a frame
+_BOTTOM: Final = 30  # of the line that describes a frame
 _WIDTH: Final = 1200  # pixels that text is cut for until a script knows better
 _CHARACTER: Final = 7.25  # pixels
 _UNPRINTABLE: Final = dict.fromkeys((*range(9), 11, 12, *range(14, 32), 0xFFFE, 0xFFFF), 0xFFFD)  # not in XML
@@ -45,8 +45,8 @@ class FlameGraph(StackDocument):
         yield from self._head(height)
         for box in found:
             yield self._box(box, found[0].weight, height - _BOTTOM - _ROW * (box.depth + 1))
-        told = escape(self._told(found[0], 1))
-        yield f'<text id="status" x="10" y="{height - 10}" aria-live="polite">{told}</text>\n'
+        status = escape(self._description(found[0], 1))
+        yield f'<text id="status" x="10" y="{height - 10}" aria-live="polite">{status}</text>\n'
         yield f"{picture_script(flame_graph_code())}</svg>\n"
 
     def _head(self, height: int) -> Iterator[str]:
@@ -65,7 +65,7 @@ class FlameGraph(StackDocument):
         )
 
     def _box(self, box: Box, whole: int, y: int) -> str:
-        """A frame with its colour, which follows from its name, its place, and what is told of it."""
+        """A frame with its colour, its position and its description."""
         x, width = (box.start / whole, box.weight / whole) if whole else (0.0, 1.0)
         label = box.frame.text if box.frame.kind is FrameKind.KEY else box.frame.text.rpartition("`")[2]
         kind, style = self._colour(box, width)
@@ -73,7 +73,7 @@ class FlameGraph(StackDocument):
             f'<g class="f {kind}" role="button" tabindex="{0 if box.depth == 0 else -1}"'
             f' style="{style}" data-name="{escape(label)}"'
             f' data-x="{x:.9g}" data-w="{width:.9g}" data-d="{box.depth}">'
-            f"<title>{escape(self._told(box, width))}</title>"
+            f"<title>{escape(self._description(box, width))}</title>"
             f'<rect x="{100 * x:.6g}%" y="{y}" width="{100 * width:.6g}%" height="{_ROW - 1}" rx="1.5"/>'
             f'<text x="{100 * x:.6g}%" dx="3" y="{y + 13}">{escape(_cut(label, width))}</text></g>\n'
         )
@@ -83,7 +83,7 @@ class FlameGraph(StackDocument):
         shade = zlib.crc32(box.frame.text.encode("utf-8", "surrogatepass"))
         return box.frame.kind.value, f"--h:{shade % 37 - 18};--l:{(shade >> 8) % 13 - 6}%"
 
-    def _told(self, box: Box, width: float) -> str:
+    def _description(self, box: Box, width: float) -> str:
         unit = self._unit.rstrip("s") if box.weight == 1 else self._unit
         return f"{box.frame.text}: {box.weight:,}{unit}, {100 * width:.2f} %"
 

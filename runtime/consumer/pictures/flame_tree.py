@@ -14,8 +14,8 @@ class _Node:
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """A frame in its place. `start` and `weight` are in the unit that was counted, from the left; `depth` is 0 for the
-    root, which holds everything."""
+    """A frame and its position. `start` (from the left) and `weight` are in the unit that was counted; `depth` is 0 for
+    the root, which has the total."""
 
     frame: Frame
     start: int
@@ -24,8 +24,8 @@ class Box:
 
 
 def boxes(stacks: Stacks, least: float) -> Iterator[Box]:
-    """The boxes of all frames, each before those that it called, which are in order of their names. Those that hold
-    less than the part `least` of the whole are left out."""
+    """The boxes of all frames, each before its callees, which are in order of their names. Frames with a share of the
+    total below `least` are left out."""
     root = _tree(stacks)
     pending = [(Box(Frame("all", FrameKind.KEY), 0, root.weight, 0), root)]
     while pending:

@@ -1,4 +1,4 @@
-"""Aggregations with stacks among their keys -> weighted stacks: what flame graphs are drawn of, and the folded format.
+"""Aggregations with stacks among their keys -> weighted stacks, for flame graphs and for the folded format.
 
 A folded line is the frames of a stack, outermost first, with `;` between them, a blank, and how much was counted there:
 the input of flamegraph.pl, inferno and speedscope.
@@ -64,9 +64,9 @@ class StackReader:
         self._totals, self._symbols, self._values = totals, symbols, JsonValues(symbols)
 
     def stacks(self, aggregations: Sequence[Aggregation]) -> Stacks:
-        """The stacks of all of them. Offsets in functions are left out, and what is equal then is added. If there are
-        several aggregations, the name of each is the outermost frame. What is not above 0 has no area and is left
-        out."""
+        """The stacks of all of them. Offsets in functions are left out, and stacks that are equal then are added up. If
+        there are several aggregations, the name of each is the outermost frame. A value that is not positive has no
+        area and is left out."""
         found: Stacks = {}
         for aggregation in aggregations:
             root = (Frame(aggregation.shown, FrameKind.KEY),) if len(aggregations) > 1 else ()
@@ -77,7 +77,7 @@ class StackReader:
         return found
 
     def _frames(self, types: Sequence[DType], row: Row) -> Iterator[Frame]:
-        """Keys that are no stacks first, then user mode, which called the kernel."""
+        """The frames, outermost first: keys that are not stacks, then user mode, which called the kernel."""
         for kind, value in zip(types, row.key, strict=True):
             if not isinstance(value, Stack):
                 yield Frame(self._text(kind, value), FrameKind.KEY)
@@ -97,7 +97,7 @@ class StackReader:
 
 
 class StackDocument:
-    """Implements `document_output.Document`: what aggregations with stacks hold at the end, in one of the formats."""
+    """Implements `document_output.Document`: the content of aggregations with stacks at the end of the run."""
 
     def __init__(self, output: BinaryIO, reader: StackReader, aggregations: Sequence[Aggregation]) -> None:
         self._output, self._reader, self._aggregations = output, reader, aggregations

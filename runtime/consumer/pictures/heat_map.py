@@ -1,5 +1,5 @@
-"""Counts by row and time -> a heat map: one SVG file that any browser shows. Each panel has its rows, and all have the
-same time from left to right. Without scripts it is the same picture; with them, a cell that is pointed at is told.
+"""Counts by row and time -> a heat map: one SVG file for any browser. Each panel has its own rows, and all share one
+time axis. Without scripts it is a static picture; with them, the cell under the pointer is described.
 """
 
 import math
@@ -18,7 +18,7 @@ _RIGHT: Final = 20
 _TOP: Final = 58  # of the title
 _HEAD: Final = 28  # of a panel's title
 _AXIS: Final = 30
-_FOOT: Final = 54  # of the legend and the line that tells of a cell
+_FOOT: Final = 54  # of the legend and the line that describes a cell
 _COLUMNS: Final = 256  # the most
 _THIN: Final = 0.6  # pixels of the narrowest cell
 _SEEN: Final = 3.0  # and of one among few
@@ -27,7 +27,7 @@ _MANY: Final = 128  # a count from which on all shades are used
 _LABEL: Final = 25  # characters
 _UNITS: Final = ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs"), (1, "ns"))
 _UNPRINTABLE: Final = dict.fromkeys((*range(9), 11, 12, *range(14, 32), 0xFFFE, 0xFFFF), 0xFFFD)  # not in XML
-_HELP: Final = "Point at a cell, or Tab to a panel and walk with the arrows: what it counts is told below."
+_HELP: Final = "Point at a cell, or Tab to a panel and walk with the arrows: what it counts is shown below."
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ def heat_map_code() -> Code:
 
 
 def _narrowed(panel: Panel) -> Panel:
-    """The panel with as many columns as can be told apart."""
+    """The panel with as many columns as can be distinguished."""
     while panel.columns > _COLUMNS:
         rows = [HeatRow(row.label, _halved(row.counts)) for row in panel.rows]
         panel = Panel(panel.title, rows, 2 * panel.width, (panel.columns + 1) // 2)
@@ -103,15 +103,15 @@ def _height(panel: Panel) -> int:
 
 
 def _panel(panel: Panel, end: int, y: int, unit: str) -> Iterator[str]:
-    """A panel, whose colours are by its own largest count."""
+    """A panel, whose colours are relative to its own largest count."""
     yield f'<g class="panel" tabindex="0" role="group" aria-label="{escape(panel.title)}">\n'
     yield f'<text class="head" x="12" y="{y + 18}">{escape(panel.title)}</text>\n'
     high, top = _row_height(panel), y + _HEAD
     scale = (_WIDTH - _LEFT - _RIGHT) * panel.width / end
     most = max((max(row.counts.values(), default=0) for row in panel.rows), default=0)
     least = _SEEN if sum(len(row.counts) for row in panel.rows) <= _FEW else _THIN
-    room = (_WIDTH - _LEFT - _RIGHT, high * len(panel.rows))
-    yield f'<rect class="room" x="{_LEFT}" y="{top}" width="{room[0]}" height="{room[1]}"/>\n'
+    area = (_WIDTH - _LEFT - _RIGHT, high * len(panel.rows))
+    yield f'<rect class="room" x="{_LEFT}" y="{top}" width="{area[0]}" height="{area[1]}"/>\n'
     for place, row in enumerate(panel.rows):
         at = top + place * high
         label = row.label if len(row.label) <= _LABEL else row.label[: _LABEL - 1] + "…"
@@ -119,18 +119,18 @@ def _panel(panel: Panel, end: int, y: int, unit: str) -> Iterator[str]:
         for column, count in sorted(row.counts.items()):
             if count > 0:
                 times = f"{duration(column * panel.width)} to {duration((column + 1) * panel.width)}"
-                told = escape(f"{times}, {row.label}: {count:,} {unit}")
+                title = escape(f"{times}, {row.label}: {count:,} {unit}")
                 yield (
                     f'<rect class="c l{_level(count, most)}" data-c="{column}" data-r="{place}"'
                     f' x="{_LEFT + column * scale:.2f}" y="{at}" width="{max(scale, least):.2f}" height="{high - 1}">'
-                    f"<title>{told}</title></rect>\n"
+                    f"<title>{title}</title></rect>\n"
                 )
     yield from _axis(end, top + high * len(panel.rows))
     yield "</g>\n"
 
 
 def _level(count: int, most: int) -> int:
-    """The shade of a count, 1 up: by its logarithm, so that a rare one beside many is seen as well."""
+    """The shade of a count, from 1: by its logarithm, so that a rare value beside a frequent one is visible."""
     return _LEVELS if count >= most else 1 + int((_LEVELS - 1) * math.log(count) / math.log(most))
 
 
@@ -143,7 +143,7 @@ def _axis(end: int, y: int) -> Iterator[str]:
 
 
 def _step(end: int) -> int:
-    """A round distance between the labels of an axis that ends there (ns): 1, 2 or 5 times a power of ten."""
+    """The distance between the labels of an axis up to `end` (ns): 1, 2 or 5 times a power of ten."""
     least, power = end / 10, 1
     while True:
         for step in (power, 2 * power, 5 * power):
@@ -153,7 +153,7 @@ def _step(end: int) -> int:
 
 
 def duration(time: int) -> str:
-    """A time in ns as a reader wants it: at most four digits and a unit."""
+    """A time in ns as text: at most four digits and a unit."""
     if not time:
         return "0"
     unit, name = next((size, name) for size, name in _UNITS if time >= size)
@@ -167,6 +167,6 @@ def _legend(most: int, unit: str, height: int) -> Iterator[str]:
     shades = sorted({_level(count, most) for count in range(1, most + 1)}) if most < _MANY else range(1, _LEVELS + 1)
     for place, level in enumerate(shades, 1):
         yield f'<rect class="c l{level}" x="{330 + 26 * place}" y="{y}" width="25" height="14"/>\n'
-    told = f"at the most {most:,}" if most else "nothing was counted"
-    yield f'<text class="what" x="{330 + 26 * len(shades) + 40}" y="{y + 11}">{told}</text>\n'
+    legend = f"at the most {most:,}" if most else "nothing was counted"
+    yield f'<text class="what" x="{330 + 26 * len(shades) + 40}" y="{y + 11}">{legend}</text>\n'
     yield f'<text id="status" x="12" y="{height - 10}" aria-live="polite">{_HELP}</text>\n'

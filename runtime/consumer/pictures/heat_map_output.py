@@ -41,7 +41,7 @@ class HeatMapDocument:
         self._added = AddedOverTime(start)
 
     def sample(self, now: int, added: Sequence[Contents]) -> None:
-        """What was added until `now`."""
+        """Add what a snapshot at `now` added to aggregations."""
         self._added.add(now, added)
 
     def record(self, *_: object) -> None:
@@ -60,7 +60,7 @@ class HeatMapDocument:
 
 
 def panels_of(aggregation: Aggregation, added: AddedOverTime, values: JsonValues) -> Iterator[Panel]:
-    """A panel for all that an aggregation got, and if it has several keys one for each of the largest."""
+    """A panel for all values of an aggregation, and if it has several keys one for each of the largest."""
     whole = added.of(aggregation)
     if whole is None:
         return
@@ -84,7 +84,7 @@ def _title(name: str, aggregation: Aggregation, key: Sequence[object], values: J
 
 
 def _panel(title: str, aggregation: Aggregation, bins: TimeBins) -> Panel:
-    """The buckets between the lowest and the highest that have something, the largest values on top."""
+    """The buckets from the lowest to the highest that is not empty, the largest values on top."""
     rows: dict[int, dict[int, int]] = {bucket: counts for bucket, counts in bins if isinstance(bucket, int)}
     used = [bucket for bucket, counts in rows.items() if any(counts.values())]
     first, last = min(used), max(used)

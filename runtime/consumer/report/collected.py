@@ -1,6 +1,6 @@
-"""What a run reports -> as much of it as a page can show: the first and the last records and lines of the console.
+"""The output of a run -> as much of it as a page can show: the first and the last records and lines of the console.
 
-Implements what `tracer.Output` has, beside the output that prints: nothing is performed here.
+It has the methods of `tracer.Output`, and gets a copy of what the real output gets: no action is performed here.
 """
 
 from collections import deque
@@ -32,7 +32,7 @@ class FirstAndLast:
         self.left_out = 0
 
     def add(self, data: bytes) -> None:
-        """More of it."""
+        """Append data."""
         room = self._first - len(self._head)
         self._head += data[:room]
         self._tail += data[room:] if room < len(data) else b""
@@ -54,7 +54,7 @@ class Collected:
     """What is kept of a run."""
 
     def __init__(self, totals: Totals, values: JsonValues, describe: Callable[[int], Probe | None]) -> None:
-        """`totals` tells when aggregations are printed."""
+        """`totals` reports when aggregations are printed."""
         self.first: list[Record] = []
         self.last: deque[Record] = deque(maxlen=MOST_ROWS - _FIRST)
         self.record_count = 0

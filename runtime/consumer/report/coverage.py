@@ -12,8 +12,9 @@ _PROBES = 4 * MOST_ROWS  # that are listed one by one
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """`functions` are rows: module, function, its probes, those that fired, hits, and for each probe its name, its hits
-    and its instruction (kinst) or an empty text. Those with the most hits come first, and `left_out` are not there."""
+    """`functions` are rows: module, function, the number of its probes and of those that fired, hits, and for each
+    probe its name, its hits and its instruction (kinst) or an empty text. Those with the most hits come first, and
+    `left_out` is how many are missing."""
 
     probed: int  # functions
     hit: int
@@ -42,8 +43,8 @@ def coverage(probes: Iterable[Probe], hits: Mapping[int, int], instructions: Map
     rows, listed = [], 0
     for (module, name), function in order[:MOST_ROWS]:
         listed += len(function.probes)
-        told = sorted(map(_place, function.probes)) if listed <= _PROBES else []
-        parts = [[probe_name, count, instructions.get(number, "")] for *_, probe_name, count, number in told]
+        shown = sorted(map(_place, function.probes)) if listed <= _PROBES else []
+        parts = [[probe_name, count, instructions.get(number, "")] for *_, probe_name, count, number in shown]
         fired = sum(count > 0 for _, count in function.probes)
         rows.append([module, name, len(function.probes), fired, function.hits, parts])
     is_hit = sum(function.hits > 0 for _, function in order)

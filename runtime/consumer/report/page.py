@@ -1,4 +1,4 @@
-"""What is known of a run that is over -> the lines of its page. `pages/report.js` draws it, and has the shapes."""
+"""The report of a run -> the lines of its page. `pages/report.js` draws it, and documents the shapes of the data."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -78,5 +78,5 @@ def _data(report: Report) -> dict[str, Any]:
 
 
 def _text(data: bytes) -> str:
-    """The console's text: what would act on a terminal is an escape, carriage returns only end lines."""
+    """The console's text: control characters are escaped, and carriage returns become newlines."""
     return visible_lines(data.decode(errors="backslashreplace").replace("\r\n", "\n").replace("\r", "\n"))

@@ -14,7 +14,8 @@ _LONGEST: Final = 4  # empty buckets, one after another, that are shown
 
 
 def table_row(aggregation: Aggregation, row: Row, values: JsonValues) -> list[Any]:
-    """A row. Between the lowest and the highest bucket of a distribution are those that are empty, too."""
+    """A row. A distribution has all buckets from the lowest to the highest that is not empty, except long empty
+    runs."""
     keys = [exact(cell(key)) for key in values.keys(aggregation.keys, row)]
     found = row.cells[0]
     return [keys, list(_buckets(found)) if is_distribution(aggregation) else exact(found.number)]

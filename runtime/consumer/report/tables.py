@@ -1,4 +1,5 @@
-"""What was kept of a run -> the tables of its page: records, aggregations. Values are what JSON and JavaScript take."""
+"""What was collected of a run -> the tables of its page: records, aggregations. Values are as JSON and JavaScript have
+them."""
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
@@ -31,7 +32,7 @@ class Records:
         self._names: dict[int, str] = {}
 
     def rows(self, collected: Collected) -> Iterator[list[Any]]:
-        """The rows of what was kept."""
+        """The rows of the records that were collected."""
         for record in (*collected.first, *collected.last):
             yield self._row(record)
 
@@ -48,7 +49,7 @@ class Records:
     def _text(self, action: program.Recording, value: Recorded) -> str:
         match action:
             case program.Printf(kind="printf"):
-                return str(next(self._recorded.told(action, value))["message"]).strip()
+                return str(next(self._recorded.objects(action, value))["message"]).strip()
             case program.Printf():
                 return f"{action.kind}({self._recorded.message(action, value).decode(errors='backslashreplace')})"
             case program.Printa():
@@ -59,15 +60,16 @@ class Records:
                 return f"exit({value!r})"
             case program.SetOption() | program.Truncate():
                 return ""
-        told = self._recorded.told(action, value)
-        return ", ".join(str(cell(one[key])) for one in told for key in VALUES if key in one)
+        objects = self._recorded.objects(action, value)
+        return ", ".join(str(cell(one[key])) for one in objects for key in VALUES if key in one)
 
 
 def aggregation_tables(
     aggregations: Sequence[Aggregation], totals: Totals, values: JsonValues, collected: Collected
 ) -> Iterator[dict[str, Any]]:
     """An object for each aggregation that has rows: `rows` are its keys and its value, or its buckets with their
-    counts; `count` is how many rows there are. What the program cleared at last is shown as it was printed."""
+    counts; `count` is how many rows there are. An aggregation that the program cleared in the end is shown as it was
+    last printed."""
     for one in aggregations:
         rows = [table_row(one, row, values) for row in islice(totals.each_row(one), MOST_ROWS)]
         count = sum(1 for _ in totals.unsorted_rows(one))

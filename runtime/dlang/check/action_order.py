@@ -7,22 +7,23 @@ from kinst.runtime.dlang.syntax.errors import DError, Span
 
 @dataclass(slots=True)
 class ClauseState:
-    """What the statements of one clause have done so far. The rules on speculation, commit and recording are about
-    order."""
+    """What the statements of one clause have done so far. The rules are about order (DTrace Guide, "Speculative
+    Tracing"): a clause has one record, which goes either to the principal buffer or to a speculation. So speculate()
+    must come before anything that records, and what commit() moves must be complete when it runs."""
 
     has_recorded: bool = False
     has_aggregated: bool = False
     has_committed: bool = False
     has_speculated: bool = False
     has_exited: bool = False
-    destructive: str = ""  # the first function or action that changes more than what is recorded
+    destructive: str = ""  # the first destructive function or action; empty: there is none
 
 
 def note_recording(state: ClauseState, span: Span) -> None:
     """Note an action that records data, which may not follow commit(). Raises DError: D_DREC_COMM."""
     if state.has_committed:
         raise DError("D_DREC_COMM", "data-recording actions may not follow commit( )", span)
-    if not state.has_speculated:
+    if not state.has_speculated:  # after speculate() it records into the speculation, which may be committed
         state.has_recorded = True
 
 

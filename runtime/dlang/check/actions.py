@@ -25,14 +25,14 @@ from kinst.runtime.dlang.types.type_names import describe
 from kinst.runtime.dlang.types.types import INT, INT64, LONG, STACK, STRING, SYMBOL, UINT64, UINTPTR, bare
 from kinst.targets.c_types import Array
 
-RESTORE: Final = b"."  # what libdtrace makes of freopen(""): no file can have this name
-_LARGEST: Final = 1 << 20  # bytes of tracemem and printm: more than any buffer takes
+RESTORE: Final = b"."  # libdtrace replaces the path of freopen("") by this one, which cannot be a file
+_LARGEST: Final = 1 << 20  # bytes of tracemem and printm
 
 __all__ = ["action_count", "actions_of", "record_size"]
 
 
 def actions_of(node: tree.ExpressionStatement, checking: Checking) -> tuple[Action, ...]:
-    """The actions that a statement stands for. Raises DError with the tag of whatever is wrong with it."""
+    """The actions of a statement. Raises DError."""
     expression = node.expression
     if isinstance(expression, tree.Assignment) and expression.operator == "=":
         target = aggregations.aggregation_of(expression.target)
@@ -46,7 +46,7 @@ def actions_of(node: tree.ExpressionStatement, checking: Checking) -> tuple[Acti
     if expression.function in ACTIONS:
         return (_action(expression, checking),)
     if expression.function in AGGREGATING:
-        return (program.Evaluate(functions.call(expression, checking)),)  # which refuses actions
+        return (program.Evaluate(functions.call(expression, checking)),)  # raises D_CG_EXPR, after checking arguments
     return (program.Evaluate(checking.expression(expression)),)
 
 
@@ -69,7 +69,7 @@ def _arguments(node: tree.Call, checking: Checking) -> list[Expression]:
 
 
 def _require_value(node: tree.Expression, value: Expression, action: str, tags: str) -> None:
-    """trace() and print() show values only. Raises DError: `tags` followed by _VOID, _AGG or _DYN."""
+    """trace() and print() take only expressions with a value. Raises DError: `tags` followed by _VOID, _AGG or _DYN."""
     if is_void(value.type):
         raise DError(f"{tags}_VOID", f"{action}( ) may not be applied to a void expression", node.span)
     if isinstance(node, tree.AggregationName):
@@ -81,7 +81,7 @@ def _require_value(node: tree.Expression, value: Expression, action: str, tags: 
         raise DError(f"{tags}_DYN", f"{action}( ) may not be applied to a translated pointer", node.span)
 
 
-# -- showing data -----------------------------------------------------------------------------------------------------
+# -- recording data ---------------------------------------------------------------------------------------------------
 
 
 def _trace(node: tree.Call, checking: Checking) -> Action:
@@ -163,7 +163,8 @@ def _format_text(node: tree.Call, checking: Checking) -> bytes:
 
 
 def _printed(value: Expression, checking: Checking) -> Expression:
-    """The value to record. A char array of unknown length, as the last member of a struct, is text up to its NUL."""
+    """The value to record. A char array of unknown length, such as a flexible array member, is read up to its NUL: its
+    type has no size that a record could have."""
     kind = bare(value.type)
     is_open = isinstance(kind, Array) and not kind.length and is_string_like(kind)
     return checking.convert(value, STRING) if is_open else value
@@ -191,7 +192,7 @@ def _exit(node: tree.Call, checking: Checking) -> Action:
 
 
 def _speculation(node: tree.Call, checking: Checking) -> Expression:
-    """The number of a speculation, with all its bits: cutting some off could turn a wrong number into a right one."""
+    """The number of a speculation, with all its bits: truncating it could turn a wrong number into a valid one."""
     return checking.convert(_arguments(node, checking)[0], INT64)
 
 

@@ -41,8 +41,8 @@ def aggregation_of(node: tree.Expression) -> tree.AggregationName | None:
 
 
 def null_effect(target: tree.AggregationName, checking: Checking) -> DError:
-    """The error for a statement that only names an aggregation. With keys the name comes into being; without them it
-    has to exist."""
+    """The error for a statement that only names an aggregation. In libdtrace an unknown name without keys is an error
+    of its own, D_IDENT_UNDEF."""
     known = checking.program.aggregations
     if target.keys is None and target.name not in known:
         return functions.undefined_aggregation(target, known)
@@ -87,7 +87,8 @@ def _function(
 def _same_keys(
     known: Aggregation, keys: tuple[program.Expression, ...], span: Span, checking: Checking
 ) -> tuple[program.Expression, ...]:
-    """The keys, once they fit those of the first use. What was text there is text in every use."""
+    """The keys, checked against those of the first use, whose types decide: a key that is a string there is one
+    here."""
     name = f"@{known.name}[ ]"
     if len(keys) != len(known.keys):
         raise prototypes.wrong_count(name, len(keys), len(known.keys), span)
@@ -98,7 +99,7 @@ def _same_keys(
 
 
 def _with_keys(known: Aggregation, kinds: tuple[DType, ...], checking: Checking) -> Aggregation:
-    """The aggregation with keys of these types, as it is known from now on."""
+    """The aggregation with keys of these types, which is stored as the present definition."""
     if kinds != known.keys:
         known = checking.program.aggregations[known.name] = replace(known, keys=kinds)
     return known
@@ -119,7 +120,7 @@ def _check_function(known: Aggregation, function: AggregatingFunction, span: Spa
 
 
 def _check_values(function: AggregatingFunction, values: Sequence[program.Expression], call: tree.Call) -> None:
-    """Refuse a value or an increment that is no scalar."""
+    """Refuse a value or an increment that is not a scalar."""
     if values and not functions.is_number(values[0].type):
         raise DError("D_AGG_SCALAR", f"{function.value}( ) argument #1 must be of scalar type", call.arguments[0].span)
     at = _INCREMENT_AT.get(function)
@@ -146,7 +147,8 @@ def _parameters(function: AggregatingFunction, values: Sequence[program.Expressi
 def _made(
     known: Aggregation, keys: tuple[program.Expression, ...], values: Sequence[program.Expression], checking: Checking
 ) -> program.Aggregate:
-    """The action. To the kernel values are signed 64-bit numbers, whatever their type; lquantize() takes 32 bits."""
+    """The action. The kernel aggregates 64-bit numbers, whatever the type of the expression; lquantize() takes 32
+    bits."""
     if not values:
         return program.Aggregate(known, keys, None)
     value = checking.convert(values[0], INT64)

@@ -1,4 +1,4 @@
-"""A program as written -> a program that is ready to be compiled: names resolved, types known, rules checked."""
+"""A syntax tree -> a program that can be compiled: names are resolved, types known, rules checked."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -47,7 +47,7 @@ class Checker:
         self._session = Session(context, scope, known)
 
     def is_type(self, name: str) -> bool:
-        """Whether a word (or module`word) names a type; the parser asks. A variable hides a type of the image."""
+        """Whether a word (or module`word) names a type, for the parser. A variable hides a type of the image."""
         module, _, word = name.rpartition("`")
         if not module and self._is_variable(word):
             return False
@@ -72,14 +72,16 @@ class Checker:
         return Program(settled(clauses, known), tuple(known.values()), variables, types, destructive)
 
     def settled(self, checked: Program) -> Program:
-        """A program that was checked before others, with the keys of aggregations that they share."""
+        """A program that was checked before others, with the final types of the aggregations that they share: a later
+        use may have wider keys."""
         known = self._session.program.aggregations
         aggregations = tuple([known[one.name] for one in checked.aggregations])
         return replace(checked, clauses=settled(checked.clauses, known), aggregations=aggregations)
 
     def load(self, name: str, unit: tree.Unit) -> None:
-        """Read a library; the rest of it is left out from where it depends on a provider, module or library that does
-        not exist, since not every machine has what libraries are about. Raises DError for all other errors."""
+        """Check a library. If it depends on a provider, module or library that does not exist, the rest of it is
+        silently left out, as in libdtrace: not every machine has what a library is about. Raises DError for all other
+        errors."""
         state = self._session.program
         try:
             with state.in_library():
@@ -91,7 +93,8 @@ class Checker:
             state.libraries.add(name)
 
     def declare(self, unit: tree.Unit) -> None:
-        """Read what is outside clauses. It takes effect as it is read; clauses are checked when all of it is known."""
+        """Check what is outside clauses, in the order of the text, each item with those before it in effect. Clauses
+        are checked later, when all declarations are known."""
         outside = Expressions(self._session)
         for item in unit.items:
             with _bounded(item):
@@ -109,7 +112,9 @@ class Checker:
     def _clause(self, node: tree.Clause) -> tuple[list[program.Clause], str]:
         clauses: list[program.Clause] = []
         destructive = ""
-        bodies: dict[object, _Body] = {}  # all that statements learn from a description is args[]
+        # A clause with several descriptions is checked once for all that have the same argument types: nothing else of
+        # a description affects its statements.
+        bodies: dict[object, _Body] = {}
         for description in node.descriptions:
             matched = self._matched(description)
             key = matched.arguments, matched.is_mixed, matched.count == 0
@@ -158,8 +163,10 @@ def _declare(outside: Expressions, item: tree.TopLevel) -> None:
 
 
 def _body(reader: Expressions, node: tree.Clause) -> _Body:
-    """A clause's predicate and statements. The statements are read first, so that the predicate may use variables
-    which they assign; if they need what the predicate assigns, it is read first."""
+    """A clause's predicate and statements. A variable gets its type by the first assignment that is checked. The
+    statements come first, since the common idiom is a predicate that tests what the clause assigns, as in
+    /!start/ { start = timestamp; }. If that fails because they need a variable that the predicate assigns, the
+    predicate comes first."""
     try:
         actions = _actions(reader, node)
     except DError as error:
@@ -185,7 +192,7 @@ def _numbered(reader: Expressions, predicate: Expression | None, actions: tuple[
 def _actions(reader: Expressions, node: tree.Clause) -> tuple[Action, ...]:
     actions: list[Action] = []
     for statement in node.statements or ():
-        assert isinstance(statement, tree.ExpressionStatement), "if was made clauses of before"
+        assert isinstance(statement, tree.ExpressionStatement), "`sugar` has expanded `if`"
         actions += actions_of(statement, reader)
     return tuple(actions)
 

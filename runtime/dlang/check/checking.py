@@ -1,4 +1,6 @@
-"""What the parts of the checker share while a program is read; `kinst.runtime.dlang.check.checker` implements it."""
+"""What the parts of the checker share while a program is checked; `kinst.runtime.dlang.check.expressions` implements
+it.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -67,7 +69,8 @@ class Checking(Protocol):
         ...
 
     def convert(self, value: Expression, to: DType) -> Expression:
-        """`value` as an argument or assigned value of type `to`, which must be compatible: adds Convert or StringOf."""
+        """`value` as an argument or assigned value of type `to`, which must be compatible: a Convert or StringOf is
+        added."""
         ...
 
     def type(self, node: tree.TypeName) -> DType:

@@ -1,4 +1,4 @@
-"""Which operands go together: the rules of `conversions` where a constant 0 is a null pointer."""
+"""Which operands are compatible: the rules of `conversions`, and that a constant 0 is a null pointer."""
 
 from kinst.runtime.dlang.check.operands import Operand
 from kinst.runtime.dlang.types.conversions import (
@@ -16,7 +16,7 @@ from kinst.targets.c_types import Array, Pointer
 
 
 def target_of(kind: DType) -> DType | None:
-    """What a pointer points to, or what an array or a string is made of; None for other types."""
+    """The type that a pointer points to, or of the elements of an array or a string; None for other types."""
     if is_string(kind):
         return CHAR
     match bare(kind):
@@ -30,7 +30,7 @@ def target_of(kind: DType) -> DType | None:
 
 def pointer_type(left: Operand, right: Operand) -> DType | None:
     """The common type of two pointers (or arrays, strings): both point to the same type, one points to void, or one
-    operand is the constant 0. None if they do not go together."""
+    operand is the constant 0. None if they are not compatible."""
     if is_dynamic(left.type) or is_dynamic(right.type):
         return None
     first, second = target_of(left.type), target_of(right.type)

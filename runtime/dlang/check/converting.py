@@ -1,4 +1,9 @@
-"""Conversions: what the checker puts around an expression whose type has to be another."""
+"""Conversions that the checker inserts around an expression (docs/facts/dlang.md, Numbers).
+
+Registers of DIF have 64 bits, and so has every value here: a type says how a value is read, and not how many of its
+bits are kept. Only casts, memory and records truncate. A conversion too many is a wrong result for `(1 << 63) - 1` in
+an int variable; one too few is a sign that is lost. So each function says what of libdtrace's dt_cg.c it follows.
+"""
 
 from dataclasses import replace
 from typing import Final
@@ -18,7 +23,7 @@ def register_size(kind: DType) -> int:
 
 
 def converted(value: program.Expression, to: DType) -> program.Expression:
-    """A value of type `to`, made from one of a compatible type."""
+    """A value of a compatible type, converted to type `to`."""
     if is_string(to):
         return as_string(value)
     return _as_word(value, to) if is_scalar(to) else value
@@ -31,7 +36,7 @@ def as_string(value: program.Expression) -> program.Expression:
     if isinstance(value, program.Integer) and value.value == 0:
         return program.Integer(STRING, 0)
     kind = bare(value.type)
-    # An array of no more than one character is the beginning of a longer one, as in the old struct dirent.
+    # An array of one character or none at the end of a struct stands for a longer one, as in the old struct dirent.
     limit = kind.length if isinstance(kind, Array) and (kind.length or 0) > 1 else None
     return program.StringOf(STRING, value, limit)
 
@@ -47,9 +52,9 @@ def _as_word(value: program.Expression, to: DType) -> program.Expression:
 
 
 def assigned(value: program.Expression, to: DType) -> program.Expression:
-    """A value as a variable of type `to` takes it: with all its 64 bits, as the kernel's stores do. Only constants are
-    converted as in C, when the program is read; one that is larger than its own type keeps its bits in a variable that
-    is as wide."""
+    """A value for an assignment to a variable of type `to`: with all its 64 bits, as the kernel's DIF_OP_STGS stores
+    it. Only constants are converted as in C, when the program is compiled; one that exceeds its own type keeps its bits
+    in a variable that is as wide."""
     if is_string(to) or is_string(value.type) or not is_scalar(to):
         return converted(value, to)
     if isinstance(value, program.Integer):
@@ -60,8 +65,8 @@ def assigned(value: program.Expression, to: DType) -> program.Expression:
 
 
 def cast(value: program.Expression, to: DType) -> program.Expression:
-    """A value converted as a cast converts it (libdtrace: dt_cg_typecast). A narrower type or another sign cuts it; a
-    signed value that is widened is cut to its own type first, since sums and variables may exceed it; anything else
+    """A value converted by a cast (libdtrace: dt_cg_typecast). A narrower type or another sign truncates it; a signed
+    value that is widened is truncated to its own type first, since sums and variables may exceed that; anything else
     keeps its 64 bits."""
     if is_string(to):
         return as_string(value)
@@ -72,8 +77,8 @@ def cast(value: program.Expression, to: DType) -> program.Expression:
     size, wanted = register_size(value.type), register_size(to)
     if size < wanted and is_signed(value.type):
         return program.Convert(to, program.Convert(value.type, value))
-    is_cut = size > wanted or (size == wanted and is_signed(value.type) != is_signed(to))
-    return program.Convert(to, value, keeps_bits=not is_cut)
+    is_truncated = size > wanted or (size == wanted and is_signed(value.type) != is_signed(to))
+    return program.Convert(to, value, keeps_bits=not is_truncated)
 
 
 def as_word_of_sign(value: program.Expression, *, signed: bool) -> program.Expression:
@@ -94,7 +99,7 @@ def _is_unsigned_word(kind: DType) -> bool:
 
 
 def retyped(value: program.Expression, to: DType) -> program.Expression:
-    """The same address with another type: nothing is done when the program runs."""
+    """The same address with another type, without a conversion at run time where the node allows it."""
     match value:
         case (
             program.Integer()

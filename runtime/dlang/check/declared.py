@@ -29,13 +29,13 @@ class Variables:
     _earlier: dict[str, list[DeclaredVariable]] = field(default_factory=dict)  # clause-locals of earlier programs
 
     def begin_program(self) -> None:
-        """A new program text begins, which does not see the this-> variables of earlier ones."""
+        """A new program text begins, in which the this-> variables of earlier ones are not visible."""
         for name, entry in self.tables[Scope.CLAUSE].items():
             self._earlier.setdefault(name, []).append(entry)
         self.tables[Scope.CLAUSE] = {}
 
     def find(self, scope: Scope, name: str) -> DeclaredVariable | None:
-        """The variable, if it was named before; else None."""
+        """The variable, if it has been named; else None."""
         return self.tables[scope].get(name)
 
     def assigned(self) -> Iterator[str]:
@@ -66,7 +66,7 @@ class Variables:
         return self.give(operand, INT64)
 
     def give(self, operand: Operand, kind: DType) -> Operand:
-        """The operand of a variable that now has the type `kind`."""
+        """The operand; if it is a new variable, that has the type `kind` from now on."""
         entry = operand.entry
         if entry is None or operand.type != NEW:
             return operand
@@ -76,7 +76,8 @@ class Variables:
         return entry_operand(entry, keys)
 
     def _settle(self, entry: DeclaredVariable, kind: DType) -> None:
-        """this->x of two programs is one variable if its type is the same, since DTrace would give both one number."""
+        """Fix the type. this->x of two programs is one variable if its type is the same, since libdtrace gives both the
+        same id; of two types, they are two variables."""
         label = entry.label
         if entry.scope is Scope.CLAUSE:
             same = (earlier for earlier in self._earlier.get(entry.name, ()) if earlier.type == kind)
@@ -123,7 +124,7 @@ class Inlines:
 
     @contextmanager
     def parameters(self, bound: dict[str, Operand]) -> Iterator[None]:
-        """Inside this context only these parameters are in scope."""
+        """Within this context only these parameters are in scope."""
         outer, self._bound = self._bound, bound
         try:
             yield
@@ -175,8 +176,8 @@ class Translators:
     declared: list[Translator] = field(default_factory=list)
 
     def find(self, source: Operand, output: DType, *, exact: bool = False) -> Translator | None:
-        """The translator to `output` from exactly the operand's type, or else from a type that the operand may be
-        passed as. None if there is no such translator."""
+        """The translator to `output` from exactly the operand's type, or else from a type that the operand is
+        compatible with. None if there is no such translator."""
         plain = bare(output)
         fitting = [one for one in self.declared if are_compatible(one.aggregate, plain)]
         for one in fitting:

@@ -1,4 +1,4 @@
-"""Expressions of one clause (or inline, declaration, ...): the tree in, typed expressions out."""
+"""Expressions of one clause (or inline, declaration, ...): syntax tree -> typed expressions."""
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
@@ -119,11 +119,11 @@ class Expressions:
 
     @property
     def weight(self) -> int:
-        """How many nodes were read so far, with those of expanded inlines."""
+        """How many nodes were checked so far, with those of expanded inlines."""
         return self._weight
 
     def forget_state(self) -> None:
-        """Start the clause's state afresh: its statements are read a second time."""
+        """Reset the clause's state: its statements are checked a second time."""
         self._state = ClauseState()
 
     @property
@@ -203,7 +203,7 @@ class Expressions:
 
 
 def refuse_valueless(node: tree.Expression, operand: Operand) -> None:
-    """Refuse what has no value: a call of an action, and a translation, which only has members."""
+    """Refuse an expression without a value: a call of an action, and a translation, which has only members."""
     if operand.action:
         text = f"{operand.action}( ) may not be called from a D expression (D program context required)"
         raise DError("D_CG_EXPR", text, node.span)
@@ -230,7 +230,8 @@ def _aggregation(reader: Expressions, node: tree.AggregationName) -> Operand:
 
 
 def _call(reader: Expressions, node: tree.Call) -> Operand:
-    """A call. Actions and aggregating functions cannot be part of an expression; their place decides the error."""
+    """A call. Actions and aggregating functions cannot be part of an expression; which error that is depends on where
+    they stand."""
     name = node.function
     if is_later(name, reader.context.options):
         return value_operand(functions.call(node, reader))  # which refuses it
@@ -249,7 +250,7 @@ def _unary(reader: Expressions, node: tree.Unary) -> Operand:
 
 AGGREGATING_RESULT: Final = Dynamic("aggregating function")
 LITERALS: Final[dict[str, DType]] = {kind.name: kind for kind in (INT, UINT, LONG, ULONG, LONGLONG, ULONGLONG)}
-# Which function reads which node. Each takes its own type of node, which the type of a table cannot express.
+# The function for each kind of node. Each takes its own type of node, which the type of a table cannot express.
 _NAMING: Final[dict[type, Callable[[Any, Any, Use], Operand]]] = {
     tree.Name: global_name,
     tree.ScopedName: scoped,

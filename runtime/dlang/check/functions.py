@@ -1,5 +1,5 @@
-"""Calls: subroutines inside expressions, and the calls that only keys of aggregations and arguments of actions can
-be."""
+"""Calls: subroutines in expressions, and calls such as stack() that can only be keys of aggregations or arguments of
+actions."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -116,7 +116,7 @@ SUBROUTINES: Final[dict[str, Prototype]] = {
 
 
 def call(node: tree.Call, checking: Checking) -> program.Expression:
-    """A call inside an expression. Raises DError: D_FUNC_UNDEF or D_FUNC_IDKIND for something that is no function,
+    """A call in an expression. Raises DError: D_FUNC_UNDEF or D_FUNC_IDKIND for something that is not a function,
     D_CG_EXPR for actions and aggregating functions, which have no value, D_PROTO_LEN and D_PROTO_ARG, and D_ACT_SPEC
     for copyout() after speculate()."""
     prototype = SUBROUTINES.get(node.function)
@@ -132,8 +132,8 @@ def call(node: tree.Call, checking: Checking) -> program.Expression:
 
 
 def _passed(function: str, value: program.Expression, to: DType, checking: Checking) -> program.Expression:
-    """An argument as it is passed. Text is passed by value, but for NULL, which strtok() tells from the empty
-    string."""
+    """An argument as it is passed. Text is passed by value, except for NULL, which strtok() distinguishes from the
+    empty string."""
     if not is_string_like(to):
         return checking.convert(value, INT64) if to == INT and function in _POSITIONS else cast(value, to)
     return value if prototypes.is_zero(value) else checking.convert(value, STRING)
@@ -189,9 +189,9 @@ def _undefined(node: tree.Call, checking: Checking) -> DError:
 
 
 def value(node: tree.Expression, checking: Checking) -> program.Expression:
-    """An argument of an action. Something without a value keeps its type, so that the action can say what is wrong:
-    `VOID` for actions and casts to void, a `Dynamic` for aggregations and translations. stack(), sym() and the like
-    become a `StackKey` or `SymbolKey`."""
+    """An argument of an action. Something without a value keeps its type, so that the action can raise the error with
+    its own tag: `VOID` for actions and casts to void, a `Dynamic` for aggregations and translations. stack(), sym() and
+    the like become a `StackKey` or `SymbolKey`."""
     match node:
         case tree.AggregationName():
             return program.Builtin(DYNAMIC, f"@{node.name}")

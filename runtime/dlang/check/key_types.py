@@ -1,7 +1,8 @@
 """The types of an aggregation's keys where its uses differ: all rows have those of the widest, and are printed alike.
 
-libdtrace gives each clause's rows the sizes of its own keys, and compares bytes: the same number may get two rows, in
-columns of its own each. Here a key is a number, whatever clause it comes from.
+This is a deliberate deviation. libdtrace gives each clause's rows the sizes of its own keys, and compares bytes: the
+same number may get two rows, each printed in columns of its own width. Here a key is a number, whatever clause it comes
+from.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,7 +15,7 @@ from kinst.runtime.dlang.types.types import DType
 
 
 def widest(kinds: Sequence[DType], others: Sequence[DType]) -> tuple[DType, ...]:
-    """For each key the wider of two types; the first where they are equally wide or no integers."""
+    """For each key the wider of two types; the first if they are equally wide or not integers."""
     return tuple([_wider(kind, other) for kind, other in zip(kinds, others, strict=True)])
 
 
@@ -25,7 +26,8 @@ def _wider(kind: DType, other: DType) -> DType:
 
 
 def settled(clauses: Sequence[Clause], known: Mapping[str, Aggregation]) -> tuple[Clause, ...]:
-    """The clauses with all aggregations as they are `known` by their names at last, and keys of those types."""
+    """The clauses with the final definition of each aggregation, by its name in `known`, and with keys of those
+    types."""
     return tuple([_settled(clause, known) for clause in clauses])
 
 
@@ -54,7 +56,7 @@ def _action(action: Action, known: Mapping[str, Aggregation]) -> Action:
 
 
 def _as_key(key: program.Expression, kind: DType) -> program.Expression:
-    """A key as a number of the type that all rows have: first what its own type holds of it."""
+    """A key converted to the type that all rows have: first truncated to its own type, as its record would be."""
     if not is_integer(kind) or not is_integer(key.type):
         return key
     if size_of(kind, 0) == size_of(key.type, 0) and is_signed(kind) == is_signed(key.type):

@@ -1,7 +1,7 @@
-"""What DTrace's libraries define for every program as translations: curpsinfo, curlwpsinfo, curcpu.
+"""The translations that DTrace's libraries define for every program: curpsinfo, curlwpsinfo, curcpu.
 
-A bare machine has no processes. The members are D's own variables under other names, so they say what the guest's
-profile knows, as those do. Members that nothing knows are left out (D_XLATE_NOCONV).
+The members are D's own variables under other names, so that their values come from the guest's profile, too. Members
+without such a variable are left out: using one is D_XLATE_NOCONV, and not a plausible 0.
 """
 
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Names and indexes: what a word stands for, and what an index in brackets selects."""
+"""Names and indexes: what a word means, and what an index in brackets selects."""
 
 from dataclasses import replace
 
@@ -47,7 +47,7 @@ def global_name(reader: Reader, node: tree.Name, use: Use) -> Operand:
 
 
 def _require_attributes(reader: Reader, node: tree.Name) -> None:
-    """Compare what a pragma says of a name with -x amin. Raises DError D_ATTR_MIN."""
+    """Compare the attributes that a pragma gave a name with -x amin. Raises DError D_ATTR_MIN."""
     attributes = reader.attributes.get(node.name)
     if attributes is not None:
         stability.require(reader.context, node.name, attributes, node.span)
@@ -56,6 +56,8 @@ def _require_attributes(reader: Reader, node: tree.Name) -> None:
 def _predefined(reader: Reader, node: tree.Name) -> Operand | None:
     """A name that D defines: a builtin variable, a constant, an inline or a function. None for others."""
     name = node.name
+    # A parameter hides every other name. Enumerators of the image are not here: `global_name` tries them last, if the
+    # program has no variable of that name.
     found = reader.inlines.parameter(name)
     if found is not None:
         return found
@@ -74,7 +76,7 @@ def _predefined(reader: Reader, node: tree.Name) -> Operand | None:
 
 
 def _thread_pointer(reader: Reader, node: tree.Name) -> DType:
-    """curthread points to what the image's kernel calls a thread."""
+    """The type of curthread: a pointer to the struct that the image's kernel has for a thread."""
     stability.require(reader.context, "scalar curthread", stability.THREAD, node.span)
     found = (reader.scope.lookup(name) for name in THREADS)
     thread = next((kind for kind in found if kind is not None), None)
@@ -82,7 +84,7 @@ def _thread_pointer(reader: Reader, node: tree.Name) -> DType:
 
 
 def bad_reference(node: tree.Name, what: str, wanted: str) -> DError:
-    """The error for a name that is used as something that it is not."""
+    """The error for a name that is used as a different kind of thing."""
     return DError("D_IDENT_BADREF", f"{what} '{node.name}' may not be referenced as {wanted}", node.span)
 
 

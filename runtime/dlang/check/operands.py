@@ -1,4 +1,4 @@
-"""Checked parts of an expression, before they are put together.
+"""Checked parts of an expression, before they are combined.
 
 An `Operand` is an expression of the checked program together with what only the checker needs: whether it can be
 assigned to, whether it is a constant, which variable or translation it is.
@@ -21,7 +21,7 @@ TRANSLATED = Dynamic("translated")
 
 
 class Use(Enum):
-    """What an expression is read for. It matters because D's variables come into being when they are assigned."""
+    """What an expression is used for. It matters because D's variables are created when they are assigned."""
 
     READ = "read"  # a variable must have been declared or assigned
     TOUCH = "touch"  # self-> and this-> variables and arrays may be new: the caller gives them their type
@@ -38,14 +38,14 @@ class DeclaredVariable:
 
     scope: Scope
     name: str
-    label: str  # its name in the checked program; a name of its own where two programs give one name different types
+    label: str  # its name in the checked program: unique where two programs give one name different types
     type: DType | None = None
     is_array: bool = False
     keys: tuple[DType, ...] | None = None
     variable: program.Variable | None = None
 
     def become_array(self, keys: tuple[DType, ...] | None = None) -> None:
-        """It is an associative array, with keys of these types if they are known."""
+        """The variable is an associative array, with keys of these types if they are known."""
         self.is_array, self.keys = True, keys
 
     def give(self, kind: DType, label: str) -> None:
@@ -102,12 +102,12 @@ class Operand:
 
     @property
     def target(self) -> program.Expression:
-        """The variable or the place in memory that an assignment to this operand stores to."""
+        """The variable or the memory that an assignment to this operand stores to."""
         return self.value if self.memory is None else self.memory
 
 
 def is_free(value: program.Expression) -> bool:
-    """Whether it can be evaluated any number of times without cost or effect."""
+    """Whether a value can be evaluated any number of times without cost or effect."""
     match value:
         case program.Integer() | program.Text() | program.Bound():
             return True

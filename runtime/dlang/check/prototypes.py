@@ -30,7 +30,7 @@ class Prototype:
 
 
 def is_zero(value: program.Expression) -> bool:
-    """The integer constant 0, which is a null pointer too."""
+    """Whether it is the integer constant 0, which is also a null pointer."""
     return isinstance(value, program.Integer) and value.value == 0
 
 

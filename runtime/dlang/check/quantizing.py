@@ -15,8 +15,8 @@ _SHOWN: Final = {AggregatingFunction.LQUANTIZE: "lquantize", AggregatingFunction
 
 
 def linear(values: Sequence[program.Expression], span: Span) -> tuple[int, int, int]:
-    """Base, limit and step of lquantize(value, base, limit[, step]). The limit becomes the end of the last whole step.
-    Raises DError: D_LQUANT_*."""
+    """Base, limit and step of lquantize(value, base, limit[, step]). The limit is reduced to the end of the last whole
+    step: the kernel gets base, step and the number of levels in one 64-bit argument. Raises DError: D_LQUANT_*."""
     base, limit = (_bound(value, number, span) for number, value in enumerate(values[1:3], 1))
     if limit < base:
         raise _linear_error("MISMATCH", "base (argument #1) must be less than limit (argument #2)", span)
@@ -92,7 +92,7 @@ def _short(value: program.Expression, number: int, span: Span) -> int:
 
 
 def check_same(known: program.Aggregation, parameters: tuple[int, ...], span: Span) -> None:
-    """Refuse a use of an aggregation with other constants than before. Raises DError: D_LQUANT_MATCH*,
+    """Refuse a use of an aggregation with different constants than before. Raises DError: D_LQUANT_MATCH*,
     D_LLQUANT_*MATCH."""
     is_linear = known.function is AggregatingFunction.LQUANTIZE
     tags = _LINEAR_MATCHES if is_linear else _LOG_MATCHES

@@ -1,4 +1,4 @@
-"""What the parts of the checker need from the object that reads a program."""
+"""What the parts of the checker need from the object that checks a clause."""
 
 from collections.abc import Collection, Mapping
 from typing import Protocol
@@ -31,7 +31,7 @@ class Reader(Protocol):
 
     @property
     def inlines(self) -> Inlines:
-        """The inlines of the session, and the parameters of those that are being read."""
+        """The inlines of the session, and the parameters of those that are being checked."""
         ...
 
     @property
@@ -72,7 +72,7 @@ class Reader(Protocol):
 
     @property
     def weight(self) -> int:
-        """How many nodes were read so far, with those of expanded inlines."""
+        """How many nodes were checked so far, with those of expanded inlines."""
         ...
 
     def grow(self, weight: int) -> None:

@@ -12,7 +12,7 @@ from kinst.runtime.dlang.syntax.errors import DError
 from kinst.runtime.dlang.syntax.words import STACKS, SYMBOLS
 from kinst.runtime.dlang.types.types import STACK, SYMBOL, UINTPTR
 
-_MOST_FRAMES: Final = 1 << 16  # a guest's stack that is deeper goes on forever
+_MOST_FRAMES: Final = 1 << 16  # a deeper stack is a corrupt one, whose frames form a circle
 
 
 def is_key_call(function: str) -> bool:

@@ -1,4 +1,4 @@
-"""A checked program: the checker makes it, the compiler makes code from it, and the consumer prints what it records.
+"""A checked program: the checker builds it, the compiler generates code from it, and the consumer prints its records.
 
 Everything is resolved: names are slots, members are addresses, inlines and translators are expanded, and every node has
 its type. Values at run time:
@@ -8,7 +8,7 @@ its type. Values at run time:
 - a string is `bytes` without NUL, not longer than strsize; NULL is the number 0, which equals the empty string but has
 no text to read;
 - a struct, union or array is the address of its bytes: in the guest, or in scratch memory
-  (`kinst.runtime.clauses.scratch`), whose addresses no guest can have, so one `Load` serves both;
+  (`kinst.runtime.clauses.scratch`), whose addresses no guest can use, so that one `Load` serves both;
 - a stack or symbol key is what `kinst.runtime.clauses.environment` calls `Stack` and `SymbolName`.
 """
 

@@ -1,4 +1,4 @@
-"""What the clauses of a checked program do: aggregations and actions."""
+"""The statements of a checked program: aggregations and actions."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -189,7 +189,7 @@ class Destructive:
     argument: Expression | None
 
 
-# By what becomes of their records. Consumers handle each one: mypy names those that do not know a new one.
+# By what the consumer does with their records. It handles each one: for a new one, mypy names the places that do not.
 Shown = Trace | Print | TraceMemory | PrintMemory | StackTrace | SymbolTrace  # one value is shown
 Performed = Printa | Exit | ChangeAggregation | SetOption | Truncate  # done by who consumes the record
 Recording = Shown | Printf | Performed

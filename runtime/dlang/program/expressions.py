@@ -57,7 +57,8 @@ class Builtin:
 
 @dataclass(frozen=True, slots=True)
 class Linked:
-    """The address of something in the image, which was linked at `address`: the guest may have moved itself."""
+    """The address of something in the image, by its link address: where it is when the clause runs depends on whether
+    the guest was loaded elsewhere, or has relocated itself."""
 
     type: DType
     address: int
@@ -74,7 +75,7 @@ class Read:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What is at an address: a scalar is loaded by its size and sign; a struct, union or array is its address.
+    """The value at an address: a scalar is loaded by its size and sign; a struct, union or array is its address.
     A bit-field has `bits` = (offset from bit 0 of the loaded unit, width); `type` is its declared type. `is_user`: the
     address is in user space (userland pointers)."""
 

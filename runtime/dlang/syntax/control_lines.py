@@ -9,14 +9,15 @@ from kinst.runtime.dlang.syntax import literals, tree
 from kinst.runtime.dlang.syntax.errors import DError, Span
 from kinst.targets.nearest import nearest
 
-# Only blanks end words here: there are no comments and no continued lines. Lines of DOS files end with \r.
+# libdtrace's lexer has a state of its own for control lines: only blanks end a word, and there are neither comments nor
+# continued lines. Lines of DOS files end with \r.
 _PIECE: Final = re.compile(r'[\f\t\v\r ]+|("(?:[^"\\]|\\.)*+"?)|([^\f\t\v " ]+)', re.DOTALL)
 _OF_CPP: Final = ("define", "elif", "else", "endif", "if", "ifdef", "ifndef", "include", "undef")  # what -C is for
 _INTEGER: Final = re.compile(literals.INTEGER)
 
 
 class Kind(Enum):
-    """What a piece of a control line is."""
+    """The kind of a piece of a control line."""
 
     WORD = "word"
     STRING = "string"
@@ -89,7 +90,7 @@ def _d_pragma(pieces: list[Piece], span: Span) -> tree.Pragma:
 
 
 def _pragma(pieces: list[Piece], span: Span) -> tree.Pragma | LineMarker | None:
-    """What follows #pragma. Like C, D ignores a pragma that it does not know, unless it begins with D."""
+    """The rest of a line after #pragma. Like C, D ignores a pragma that it does not know, unless it begins with D."""
     if not pieces:
         return None
     if pieces[0].kind is Kind.INTEGER:
@@ -114,7 +115,7 @@ def _directive(pieces: list[Piece], span: Span) -> LineMarker | None:
 
 
 def read(line: str, span: Span) -> tree.Pragma | LineMarker | None:
-    """What a control line says. `line` is what follows the `#`, without the newline. Raises DError: D_PRAGMA_INVAL,
+    """Parse a control line. `line` is the text after the `#`, without the newline. Raises DError: D_PRAGMA_INVAL,
     D_PRAGMA_MALFORM, D_PRAGCTL_INVAL, D_PRAGERR, D_STR_NL and those of integers."""
     pieces = _pieces(line, span)
     if not pieces:

@@ -1,4 +1,4 @@
-"""A place in the tokens of one item, and which names are types there."""
+"""A position in the tokens of one item, and which names are types there."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,7 +12,8 @@ from kinst.runtime.dlang.syntax.words import GLOBALS, TYPE_WORDS
 # as well, and Python gives up at a thousand calls. Real programs stay below twenty.
 NESTING_LIMIT: Final = 128
 
-# A name before one of these is no type, even if the image has a type of that name: it is about to be assigned.
+# A name before one of these is a variable, even if the image has a type of that name: a program that assigns a variable
+# must not fail to parse because of what the traced kernel calls its types.
 _AFTER_VARIABLE: Final = frozenset(("++", "--", "=", "["))
 _ELABORATED: Final = ("`struct", "`union", "`enum")
 
@@ -33,16 +34,16 @@ class Names:
         return known
 
     def declare_type(self, name: str) -> None:
-        """Note a typedef: its name is a type from here on."""
+        """A typedef: its name is a type from here on."""
         self._known[name] = True
 
     def declare_variable(self, name: str) -> None:
-        """Note a variable or inline, which hides a type of that name."""
+        """A variable or inline, which hides a type of that name from here on."""
         self._known[name] = False
 
     def declare_body(self, name: str, span: Span) -> None:
-        """Note the body of a struct, union or enum where it begins. Raises D_DECL_TYPERED if there already is one: as
-        in libdtrace, whatever comes in it."""
+        """The body of a struct, union or enum begins. Raises D_DECL_TYPERED if it already has one. libdtrace reports
+        that at the `{`, before any error in the body."""
         if name in self._bodies:
             raise DError("D_DECL_TYPERED", f"type redeclared: {name}", span)
         self._bodies.add(name)
@@ -133,7 +134,7 @@ class Cursor:
 
     @contextmanager
     def nested(self) -> Iterator[None]:
-        """Goes around the reading of what may contain itself. Raises D_SYNTAX if a program nests too deeply."""
+        """A context for parsing a construct that may contain itself. Raises D_SYNTAX if a program nests too deeply."""
         self.enter()
         try:
             yield
@@ -156,8 +157,8 @@ class Cursor:
 
 
 def join(first: Span, last: Span) -> Span:
-    """The span from `first` to `last`. Of several lines only the last one: a span is in one line, and libdtrace gives
-    the line where an expression ends."""
+    """The span from `first` to `last`. If they are on several lines, only the part on the last: libdtrace reports the
+    line that its lexer has reached, which is where an expression ends."""
     if first.line != last.line or first.text is not last.text or first.column > last.column:
         return last
     return Span(first.file, first.line, first.column, last.column + last.length - first.column, first.text)

@@ -11,7 +11,7 @@ _CUT: Final = "..."
 
 def describe(error: DError, *, has_tags: bool, has_lines: bool = True) -> str:
     """`[TAG] "file", line N: message`, without the parts that are not known. `has_lines` is False for a program that is
-    not a file: dtrace gives no line then."""
+    not a file (-n): dtrace prints no line number then."""
     tag = f"[{error.tag}] " if has_tags else ""
     message = _printable(error.message)
     if error.span is None:
@@ -38,5 +38,5 @@ def caret(error: DError) -> str:
 
 
 def _printable(text: str) -> str:
-    """Text that is safe to show: nothing in a program may control the terminal, or fail to be encoded."""
+    """Text that is safe to print: a program's characters must neither control the terminal nor fail to be encoded."""
     return "".join(character if character in "\t\n" or character.isprintable() else "?" for character in text)

@@ -1,4 +1,4 @@
-"""What is wrong with a D program: one of libdtrace's tags, a message, and a place."""
+"""An error of a D program: one of libdtrace's tags, a message, and a place."""
 
 from dataclasses import dataclass
 

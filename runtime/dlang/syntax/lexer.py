@@ -1,8 +1,9 @@
 """The text of a D program -> tokens, one declaration or clause at a time.
 
 Outside clauses and declarations, words are probe descriptions, which may contain - * ? [ ] ! and more; inside, there
-are C's tokens. What an item is decides how it is read, and a type that one item declares may decide what the next one
-is.
+are C's tokens. So the lexer must know what an item is before it has read it: a declaration begins with a keyword or
+with the name of a type, which the item before may have declared. That is why items are read one by one, each when the
+parser has finished the one before (libdtrace's dt_lex.l does the same with states that yacc switches).
 """
 
 import re
@@ -66,8 +67,8 @@ _CLOSE: Final = {")": 0, "]": 1, "}": 2}
 
 
 class Lexer:
-    """Reads a text from its start. `pragmas` are those that were read since the list was last taken. `on_pragma` is
-    called for each pragma before the text after it is read."""
+    """Reads a text from its start. `pragmas` are those that were read since the list was last emptied. `on_pragma` is
+    called for each pragma before the text after it is read: options such as defaultargs affect the rest of the text."""
 
     def __init__(
         self, text: str, *, macros: Macros, file: str, is_description: bool, on_pragma: Callable[[tree.Pragma], None]
@@ -108,7 +109,7 @@ class Lexer:
             if self._position == 0:
                 self._begin_line()
             self._outside(is_type)
-        except DError as error:
+        except DError as error:  # becomes a token: a syntax error in an earlier token must be reported first
             assert error.span is not None
             self._tokens.append(Token(ERROR, "", error.span, error))
         self._tokens.append(Token(END, "", self._span(self._position, 0)))
@@ -117,7 +118,7 @@ class Lexer:
     # -- places
 
     def _begin_text(self) -> None:
-        """Note the line that starts at the current position."""
+        """Begin the line that starts at the current position."""
         end = self._text.find("\n", self._position)
         self._start = self._position
         self._line_text = self._text[self._start : end if end >= 0 else len(self._text)]
@@ -132,7 +133,7 @@ class Lexer:
         return False
 
     def _begin_line(self) -> None:
-        """Read the control lines that follow."""
+        """Read the control lines at the current position. A `#!` line is skipped."""
         while (match := _CONTROL.match(self._text, self._position)) is not None:
             line = self._line_text
             if match[1] is None:
@@ -152,7 +153,7 @@ class Lexer:
             self.pragmas.append(found)
         elif found is not None:
             self._line = found.line - 1  # this line's newline is still to come
-            if found.file is not None:
+            if found.file is not None:  # a script that is piped through cpp is still the user's own file
                 is_main = not found.file or found.file.startswith("/dev/fd/")
                 self._file = self._main_file if is_main else found.file
 
@@ -255,7 +256,8 @@ class Lexer:
         return text in ";}"
 
     def _slash(self, match: re.Match[str], text: str) -> bool:
-        """A slash. It ends a predicate if a clause's body or nothing follows; else it divides."""
+        """A slash. It ends a predicate if `{`, `;`, another `/` or the end of the text follows; otherwise it divides.
+        This is libdtrace's rule: D's grammar is ambiguous here."""
         start = match.start("slash")
         if _AFTER_SLASH.match(self._text, self._position) is None:
             self._add("/", text, start)
@@ -307,7 +309,7 @@ class Lexer:
         name = text[2:] if is_string else text[1:]
         if not name.isdecimal():
             value = self._macros.variable(name, written=text, span=span)
-            shown = str(value & 0xFFFFFFFF)
+            shown = str(value & 0xFFFFFFFF)  # a uint_t in libdtrace
             return self._literal(literals.string(span, shown) if is_string else literals.number(span, value), shown)
         default = "" if is_string else "0"
         argument = self._macros.argument(name, written=text, default=default, span=span)
@@ -316,7 +318,8 @@ class Lexer:
         return self._argument(argument, text, span)
 
     def _argument(self, argument: str, written: str, span: Span) -> bool:
-        """A macro argument becomes what it looks like: a number with or without a sign, a name, or else a string."""
+        """A macro argument becomes the token that it looks like: a number with or without a sign, a name, or else a
+        string (DTrace Guide, "Scripting": $1 is substituted as a token)."""
         sign = argument[:1] if argument[:1] in ("+", "-") else ""
         body = argument[len(sign) :]
         if re.fullmatch(literals.INTEGER, body):

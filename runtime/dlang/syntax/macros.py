@@ -1,4 +1,4 @@
-"""Macro arguments and variables of a D program: `$1`, `$$1`, `$target`, ... -> what they stand for."""
+"""Macro arguments and variables of a D program: `$1`, `$$1`, `$target`, ... -> their values."""
 
 import os
 import re
@@ -36,7 +36,7 @@ class Macros:
         self._referenced: set[int] = set()
 
     def default(self, *, has_defaults: bool) -> None:
-        """From here on in the text, an argument that is not given has a default, or has none."""
+        """Set whether, from here on in the text, an argument that is not given has a default (-x defaultargs)."""
         self._has_defaults = has_defaults
 
     def argument(self, number: str, *, written: str, default: str, span: Span | None) -> str:

@@ -22,18 +22,19 @@ _TypeNode = tree.NamedType | tree.BasicType | tree.AggregateType | tree.EnumSpec
 
 
 def _combination(words: list[str], span: Span) -> DError:
-    """The error for words that do not go with a named type, struct, union or enum."""
+    """The error for words that cannot be combined with a named type, struct, union or enum."""
     if not ATTRIBUTES.issuperset(words):
         return DError("D_DECL_COMBO", "invalid type combination", span)
     if not {"signed", "unsigned"}.isdisjoint(words):
         return DError("D_DECL_SIGNINT", "signed and unsigned may only be used with integer types", span)
     if "long" in words:
         return DError("D_DECL_LONGINT", "long may only be used with integer and floating-point types", span)
-    return DError("D_UNKNOWN", "failed to resolve a short type that is no integer: no such type", span)
+    return DError("D_UNKNOWN", "failed to resolve a short type that is not an integer: no such type", span)
 
 
 class Declarations:
-    """Reads types and declarators at a cursor; the two readers need each other."""
+    """Parses types and declarators at a cursor. It and the parser of expressions use each other: types contain constant
+    expressions, and expressions casts."""
 
     def __init__(self, cursor: Cursor) -> None:
         self._cursor = cursor
@@ -215,7 +216,7 @@ class Declarations:
         return tuple(parts)
 
     def _brackets(self) -> tree.ArrayPart | tree.KeysPart:
-        """What is in brackets: an array's size, or the types of an associative array's keys."""
+        """The content of brackets: an array's size, or the types of an associative array's keys."""
         cursor = self._cursor
         start = cursor.advance().span
         if cursor.accept("]"):
@@ -230,7 +231,7 @@ class Declarations:
         return keys
 
     def parameters_of(self, keys: tree.KeysPart) -> tuple[tree.Parameter, ...]:
-        """The parameters of an inline: what was in brackets that were read as keys, with names."""
+        """The parameters of an inline, from brackets that were parsed as keys: now they must have names."""
         return next(parameters for part, parameters in reversed(self._key_parameters) if part is keys)
 
     def _function(self) -> tree.FunctionPart:

@@ -8,6 +8,7 @@ from kinst.runtime.dlang.syntax.errors import DError
 from kinst.runtime.dlang.syntax.tokens import Token, syntax_error
 from kinst.runtime.dlang.syntax.words import KEYWORDS
 
+# From the loosest to the tightest, as in libdtrace's dt_grammar.y: C's, with D's logical ^^ between || and &&.
 _LEVELS: Final = (
     ("||",),
     ("^^",),
@@ -36,9 +37,10 @@ class TypeNames(Protocol):
 
 
 class Expressions:
-    """Reads expressions at a cursor.
+    """Parses expressions at a cursor.
 
-    `_height` is the height of the expression that was read last: even long flat chains make high trees.
+    `_height` is the height of the expression that was parsed last. Later passes recurse over the tree, and a + b + c +
+    ... is as high as it is long: a height beyond `NESTING_LIMIT` is an error here, not a crash there.
     """
 
     def __init__(self, cursor: Cursor, types: TypeNames) -> None:
@@ -47,7 +49,7 @@ class Expressions:
         self._height = 0
 
     def _note(self, height: int) -> None:
-        """Note the height of the expression that was read last. Raises D_SYNTAX if it is too high."""
+        """Set the height of the expression that was parsed last. Raises D_SYNTAX if it is too high."""
         self._height = height
         if height > NESTING_LIMIT:
             self._cursor.check_height(height)
@@ -64,7 +66,7 @@ class Expressions:
         return left
 
     def assignment(self) -> tree.Expression:
-        """An assignment, a conditional, or anything that binds closer."""
+        """An assignment, a conditional, or anything of higher precedence."""
         cursor = self._cursor
         cursor.enter()
         left, is_unary = self._operation()
@@ -72,6 +74,7 @@ class Expressions:
         if operator == "?":
             left = self._conditional(left)
         elif operator in _ASSIGNMENTS and is_unary:
+            # As in C's grammar: `1 = 2` is parsed, and refused since 1 is not an lvalue; `1 + x = 2` is a syntax error.
             cursor.advance()
             height = self._height
             value = self.assignment()
@@ -88,7 +91,7 @@ class Expressions:
         return value
 
     def conditional(self) -> tree.Expression:
-        """A conditional or anything that binds closer: what may follow the colon of a conditional."""
+        """A conditional or anything of higher precedence: what may follow the colon of a conditional."""
         self._cursor.enter()
         left, _ = self._operation()
         if self._cursor.kind == "?":
@@ -109,8 +112,8 @@ class Expressions:
     def _operation(self) -> tuple[tree.Expression, bool]:
         """Operands with binary operators between them, by precedence; and whether the result can be assigned to.
 
-        The operators that wait for their right side are in a list. Recursion would let a hostile program go as deep as
-        it likes.
+        This is operator-precedence parsing with an explicit stack of the operators that wait for their right side: a
+        hostile program must not decide how deep Python recurses.
         """
         cursor = self._cursor
         operand, is_unary = self._unary()
@@ -129,7 +132,8 @@ class Expressions:
     def _reduce(
         self, waiting: list[tuple[int, str, tree.Expression, int]], operand: tree.Expression, level: int
     ) -> tree.Expression:
-        """Combine the waiting operators that bind at least as closely as `level`, that of the operator that follows."""
+        """Combine the waiting operators whose precedence is at least `level`, that of the operator that follows: all
+        binary operators are left-associative."""
         while waiting and waiting[-1][0] >= level:
             _, operator, left, height = waiting.pop()
             operand = tree.Binary(join(left.span, operand.span), operator, left, operand)
@@ -137,7 +141,8 @@ class Expressions:
         return operand
 
     def _unary(self) -> tuple[tree.Expression, bool]:
-        """An operand with its prefixes and casts; and whether C calls it a unary expression, which a cast is not."""
+        """An operand with its prefixes and casts; and whether it is a unary expression in C's grammar, which may be
+        assigned to. A cast is not one."""
         cursor = self._cursor
         if cursor.kind not in _PREFIXES:
             return self._postfix(self._primary()), True
@@ -159,7 +164,8 @@ class Expressions:
         return operand, is_unary
 
     def _after_parenthesis(self, prefixes: list[tuple[Token, tree.TypeName | None]]) -> tree.Expression | None:
-        """What begins with a parenthesis. A cast is added to `prefixes` and gives no operand yet: None."""
+        """A cast, a sizeof of a type, or an expression in parentheses. A cast is added to `prefixes`, and None
+        returned."""
         cursor = self._cursor
         start = cursor.advance()
         if not cursor.is_type():

@@ -13,7 +13,7 @@ _LARGEST_PROBE_ID = 2**32 - 1
 
 
 class _Parser:
-    """Reads clauses itself, and hands declarations and expressions to their readers."""
+    """Parses clauses itself; declarations and expressions have parsers of their own."""
 
     def __init__(self, cursor: Cursor, *, is_description: bool) -> None:
         self._cursor = cursor
@@ -92,7 +92,7 @@ class _Parser:
         return tree.ExpressionStatement(expression.span, expression)
 
     def _if(self) -> tree.If:
-        """An `if` with all its `else if`. The chain is read in a loop; the tree may only be as high as allowed."""
+        """An `if` with all its `else if`. The chain is parsed in a loop, but the tree of it must not be too high."""
         conditions: list[tuple[Span, tree.Expression, tuple[tree.Statement, ...]]] = []
         otherwise: tuple[tree.Statement, ...] = ()
         while True:

@@ -1,8 +1,10 @@
-"""A tree with `if` -> a tree without, as libdtrace makes it before it compiles.
+"""A tree with `if` -> a tree without, as libdtrace's dt_sugar.c makes it before it compiles.
 
-A clause with an `if` becomes several clauses, which run one after another at each firing: one for every condition,
-which keeps its value in `this->%condition_N`, and one for every run of statements. The predicate of the latter is that
-the conditions lead there and that no earlier part faulted. No program can name these variables: a name has no `%`.
+DIF has no branch around actions: only predicates decide what runs. So a clause with an `if` becomes several clauses,
+which run one after another at each firing: one for every condition, which keeps its value in `this->%condition_N`, and
+one for every sequence of statements, whose predicate is that the conditions lead there. A fault aborts only one of
+these clauses; since it would have aborted the whole clause that the user wrote, the others also test `self->%error`. No
+program can name these variables: a name has no `%`.
 
     self->%error = 0                          descriptions { }
     this->%condition_1 = 1 && predicate       descriptions / !self->%error / { }
@@ -40,7 +42,7 @@ def _condition(span: Span, number: int) -> tree.ScopedName:
 
 
 class _Sugared:
-    """One clause that is being split into several. Condition 0 means none: statements of the clause itself."""
+    """One clause that is being split into several. Condition 0 means none: the statements are the clause's own."""
 
     def __init__(self, clause: tree.Clause) -> None:
         self._clause = clause
@@ -69,7 +71,7 @@ class _Sugared:
         return self._conditions
 
     def _statements(self, statements: tuple[tree.Statement, ...], under: int) -> None:
-        """Add clauses for the runs of statements and for each `if` between them."""
+        """Add clauses for the sequences of statements and for each `if` between them."""
         block: list[tree.Statement] = []
         for statement in statements:
             if isinstance(statement, tree.If):
@@ -104,7 +106,7 @@ def _has_if(clause: tree.Clause) -> bool:
 
 
 def _error_clause(span: Span) -> tree.Clause:
-    """The clause that notes a fault in any part of any clause. A program has one."""
+    """The clause that remembers a fault in any part of any clause. A program has one."""
     descriptions = (tree.ProbeDescription(span, _ERROR_PROBE),)
     return tree.Clause(span, descriptions, None, _set(span, _error(span), _integer(span, 1)))
 

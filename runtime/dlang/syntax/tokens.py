@@ -1,4 +1,4 @@
-"""What the lexer makes of a program's text and the parser reads."""
+"""Tokens: the lexer's output and the parser's input."""
 
 from typing import Final, NamedTuple
 
@@ -33,8 +33,8 @@ class Token(NamedTuple):
 
 
 def syntax_error(token: Token) -> DError:
-    """The error for a token that does not fit. If the lexer found an error in it, that one is returned: it says
-    more."""
+    """The error for a token that does not fit. If the lexer found an error in it, that one is returned: it is more
+    precise."""
     if isinstance(token.value, DError):
         return token.value
     span = token.span

@@ -1,4 +1,5 @@
-"""A D program as written: what the parser makes and the checker reads. Every node has its place in the text."""
+"""The syntax tree of a D program: the parser builds it and the checker reads it. Every node has its place in the
+text."""
 
 from dataclasses import dataclass
 from typing import Final

@@ -1,4 +1,4 @@
-"""A tree -> the text of a D program with that tree: `-d` shows this way what became of a program."""
+"""A tree -> the text of a D program with that tree: `-d` prints a program as it is compiled."""
 
 import re
 from typing import Final
@@ -10,8 +10,8 @@ _PLAIN: Final = re.compile(r'[^\s"]+')
 
 
 def unparse(unit: tree.Unit) -> str:
-    """The text of a program: a line for each statement, and an empty line between clauses. `parse` reads it back; what
-    #line said and which macros were used is lost."""
+    """The text of a program: a line for each statement, and an empty line between clauses. `parse` reads it back,
+    except that #line and macros are lost."""
     return "".join(_item(item) for item in unit.items)
 
 

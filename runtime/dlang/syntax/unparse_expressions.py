@@ -7,7 +7,7 @@ from kinst.runtime.dlang.syntax import tree, unparse_types
 from kinst.runtime.dlang.syntax.parse_expressions import BINDING
 from kinst.runtime.dlang.syntax.unparse_types import quoted_module
 
-# How closely a form binds. An operand that binds less closely than its place requires gets parentheses.
+# The precedence of each form. An operand of lower precedence than its position requires gets parentheses.
 COMMA: Final = 0
 ASSIGNMENT: Final = 1
 _CONDITIONAL: Final = 2
@@ -54,13 +54,13 @@ def _level(node: tree.Expression) -> int:
 
 
 def expression(node: tree.Expression, level: int = COMMA) -> str:
-    """The text of an expression, in parentheses if it binds less closely than `level`."""
+    """The text of an expression, in parentheses if its precedence is below `level`."""
     text = _write(node)
     return text if _level(node) >= level else f"({text})"
 
 
 def constant(node: tree.Expression) -> str:
-    """The text of an expression in a place where C wants a constant."""
+    """The text of an expression in a position where C's grammar has a constant expression."""
     return expression(node, _CONDITIONAL)
 
 

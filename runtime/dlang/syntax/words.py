@@ -1,4 +1,4 @@
-"""The words of D: which are reserved, and which names D has before a program declares any."""
+"""The words of D: which are reserved, and which names D defines itself."""
 
 from typing import Final
 

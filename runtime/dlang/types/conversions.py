@@ -27,7 +27,8 @@ from kinst.targets.c_types import size_of as c_size_of
 
 WORD: Final = (1 << 64) - 1
 
-# Of two types of the same width and sign, the result is the one that libdtrace defines later.
+# Of two types of the same width and sign, the type of the result is the later one in libdtrace's table of intrinsic
+# types: messages and print() show its name.
 _TABLE: Final = (
     (types.CHAR, types.SHORT, types.INT, types.LONG, types.LONGLONG),
     (types.SCHAR, types.UCHAR, types.USHORT, types.UINT, types.ULONG, types.ULONGLONG, types.BOOL),
@@ -122,7 +123,7 @@ def is_sizeless_pointer(kind: DType) -> bool:
 
 
 def is_signed(kind: DType) -> bool:
-    """Whether values of the type may be negative. Pointers, strings and everything else that is no number may not."""
+    """Whether values of the type may be negative: not those of pointers, strings and anything else but integers."""
     match bare(kind):
         case Integer(is_signed=signed) | EnumType(base=Integer(is_signed=signed)):
             return signed
@@ -141,7 +142,7 @@ def size_of(kind: DType, string_size: int) -> int:
 
 
 def element_of(kind: DType) -> DType | None:
-    """What a pointer points to or an array holds; None for other types."""
+    """The type that a pointer points to, or of an array's elements; None for other types."""
     match bare(kind):
         case Pointer(target=target):
             return _plain(target)
@@ -160,7 +161,8 @@ def _plain(kind: CType) -> DType:
 
 
 def promote(kind: DType) -> Integer:
-    """The integer type that an operand is taken as. Enumerations become int; narrow types stay as they are."""
+    """The integer type of an operand. Enumerations become int. Unlike in C, narrow types are not promoted: `char +
+    char` is a char, whose 64 bits are kept until something truncates them."""
     match bare(kind):
         case Integer() as integer:
             return integer
@@ -195,7 +197,7 @@ def _rank(kind: Integer) -> tuple[int, bool, int]:
 
 
 def wrap(value: int, kind: DType) -> int:
-    """`value` as a variable of this type holds it: truncated to its size, extended by its sign."""
+    """`value` converted to this type: truncated to its size, extended by its sign."""
     match bare(kind):
         case Integer(size=size, is_signed=signed) | EnumType(base=Integer(size=size, is_signed=signed)):
             return wrap_bits(value, size * 8, is_signed=signed)
@@ -225,7 +227,7 @@ def are_compatible(left: DType, right: DType) -> bool:
         case Aggregate() as one_aggregate, Aggregate() as other_aggregate:
             return _are_same_aggregates(one_aggregate, other_aggregate)
         case Function(), Function():
-            return True  # as in libdtrace, which knows nothing about functions but that they are functions
+            return True  # as in libdtrace, which does not compare prototypes
         case one, other:
             return one == other
 

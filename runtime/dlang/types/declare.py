@@ -1,7 +1,8 @@
-"""Specifiers and declarators -> types: what C's declarations mean, with libdtrace's errors.
+"""Specifiers and declarators -> types: C's rules for declarations, with libdtrace's errors.
 
-`TypeNames` resolves names; `kinst.runtime.dlang.types.scope.TypeScope` implements it and uses the reader.
-Struct, union and enum bodies are read once for every place in the text, however many declarators follow.
+`TypeNames` resolves names; `kinst.runtime.dlang.types.scope.TypeScope` implements it and uses the reader. The body of a
+struct, union or enum is evaluated once for its place in the text, and shared by the declarators that follow: otherwise
+each of them would have a type of its own, and enumerators would be declared twice.
 """
 
 from collections.abc import Callable, Sequence
@@ -64,7 +65,7 @@ class TypeNames(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Prototype:
-    """What a list of parameters may contain."""
+    """The rules for a list of parameters."""
 
     what: str  # for messages
     allows_void: bool = False
@@ -94,7 +95,7 @@ def check_name(declarator: tree.Declarator, what: str) -> None:
 
 
 def check_complete(kind: DType, what: str, name: str, span: Span) -> None:
-    """Refuse a type that nothing can be of. Raises DError: D_DECL_INCOMPLETE, D_DECL_VOIDOBJ."""
+    """Refuse a type of which there can be no object. Raises DError: D_DECL_INCOMPLETE, D_DECL_VOIDOBJ."""
     plain = bare(kind)
     innermost = plain
     while isinstance(innermost, Array):
@@ -107,7 +108,7 @@ def check_complete(kind: DType, what: str, name: str, span: Span) -> None:
 
 
 class TypeReader:
-    """Reads types out of the tree."""
+    """Makes types from syntax trees."""
 
     def __init__(self, names: TypeNames, string_size: int) -> None:
         self._names = names
@@ -339,7 +340,7 @@ class TypeReader:
             message = "inappropriate storage class of a parameter: " + " ".join(node.specifiers.storage)
             raise DError("D_DECL_PARMCLASS", message, node.span)
         if _has_keys(node):
-            raise DError("D_DECL_DYNOBJ", "an associative array is no type", node.span)
+            raise DError("D_DECL_DYNOBJ", "an associative array is not a type", node.span)
         return self.declared(node.specifiers, node.declarator, constant)
 
     def parameters(

@@ -1,4 +1,4 @@
-"""The types that no program has to declare: C's basic types by their words, and the typedefs that D always has."""
+"""The types that a program need not declare: C's basic types by their words, and the typedefs that D always has."""
 
 from typing import Final
 
@@ -26,8 +26,8 @@ _SOLARIS: Final[dict[str, CType]] = {
     "id_t": types.INT,
     "pid_t": types.INT,
 }
-# Names from systems' headers that scripts cast to. They are looked up last, after the image: a kernel's own types are
-# right, and firmware has none. A program may declare them itself.
+# Types of illumos' and FreeBSD's headers that scripts cast to. They are looked up last, after the image's types: a
+# kernel's own definition is right for it, and firmware has none. A program may declare them itself.
 _FAMILIAR: Final[dict[str, CType]] = {
     "caddr_t": types.CHAR_POINTER,
     "u_char": types.UCHAR,

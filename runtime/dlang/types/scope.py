@@ -1,4 +1,4 @@
-"""Names of types -> types: first those that every program knows, then the program's own, then the traced image's."""
+"""Names of types -> types: first D's own, then the program's, then those of the traced image."""
 
 from collections.abc import Callable, Sequence
 
@@ -54,7 +54,7 @@ class TypeScope:
         return self.lookup(word, module) is not None
 
     def is_own(self, name: str) -> bool:
-        """Whether a plain word is a type of D itself or of the program. A variable may not take its name
+        """Whether a plain word is a type of D itself or of the program. A variable of that name is an error
         (D_DECL_IDRED), but it may hide a type of the image."""
         return name in ALWAYS or name in self._typedefs
 
@@ -143,7 +143,7 @@ class TypeScope:
         kind = self._reader.declared(specifiers, declarator, constant)
         check_name(declarator, "declared name")
         if any(isinstance(part, tree.KeysPart) for part in declarator.parts):
-            raise DError("D_DECL_DYNOBJ", f"an associative array is no type: {name}", declarator.span)
+            raise DError("D_DECL_DYNOBJ", f"an associative array is not a type: {name}", declarator.span)
         if self._is_taken(name) or self.is_own(name):
             raise DError("D_DECL_IDRED", f"identifier redeclared: {name}", declarator.span)
         target = embedded_string(self._string_size) if isinstance(kind, String) else kind
@@ -151,7 +151,7 @@ class TypeScope:
         self._measures[name] = measure(target, self._measured)
         self._typedefs[name] = Typedef(name, target)
 
-    # -- what the reader asks (declare.TypeNames) ---------------------------------------------------------------------
+    # -- declare.TypeNames --------------------------------------------------------------------------------------------
 
     def add_tag(self, name: str, kind: CType) -> None:
         """Define what "struct x", "union x" or "enum x" is from now on."""
@@ -171,7 +171,7 @@ class TypeScope:
         self._enumerators[name] = kind, value
 
     def _is_taken(self, name: str) -> bool:
-        """Whether D or the program already uses the word. Constants of the image may be hidden."""
+        """Whether D or the program already defines the word. Constants of the image may be hidden."""
         return self.is_variable(name) and self._image.enumerator(name) is None
 
     def measure(self, kind: CType) -> tuple[int, int]:

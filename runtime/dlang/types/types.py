@@ -1,4 +1,4 @@
-"""What D adds to C's types, and the types that every program has."""
+"""The types that D adds to C's, and C's basic types."""
 
 from dataclasses import dataclass
 from typing import Final

@@ -71,6 +71,11 @@ class BreakpointState(ctypes.Structure):
     # For hits that are batched, again.
     sources: Word  # the address of the addresses of registers that are copied
     source_count: Word
+    # For instructions that are counted block by block.
+    settle: Word  # the routine for a block that was left; 0: they are not counted so
+    budget: Word  # the state that it is called with
+    interrupt_bias: Word  # how far the PC is behind an instruction that raised an exception
+    open: Word  # the address of the word that says which block has begun
 
 
 @layout

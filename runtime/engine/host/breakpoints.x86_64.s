@@ -31,9 +31,27 @@ probe:
     inc rcx
     cmp qword ptr [r9 + row.address], -1        // a free row ends the search; one that is gone does not
     jne probe
-python:
+python:                                         // it may be the exception of an instruction in the middle of its block
+    cmp qword ptr [rdx + state.settle], 0
+    je settled
+    push rdi
+    push rsi
+    push rdx                                    // three pushes: calls need a multiple of 16
+    mov rdi, qword ptr [rdx + state.budget]
+    mov rax, qword ptr [rdx + state.pc]
+    mov rsi, qword ptr [rax]
+    sub rsi, qword ptr [rdx + state.interrupt_bias]
+    mov rax, qword ptr [rdx + state.settle]
+    mov edx, 1
+    call rax                                    // settle(budget, pc, 1)
+    pop rdx
+    pop rsi
+    pop rdi
+settled:
     jmp qword ptr [rdx + state.callback]
-found:
+found:                                          // a breakpoint is the last instruction of its block
+    mov rcx, qword ptr [rdx + state.open]
+    mov qword ptr [rcx], 0
     mov rcx, qword ptr [r9 + row.target]
     test rcx, rcx
     js batched                                  // BATCHED_BIT is the sign
@@ -150,7 +168,7 @@ recorded:
     jmp go_on
 unknown:
     mov esi, dword ptr [rdx + state.event]      // as it was
-    jmp qword ptr [rdx + state.callback]
+    jmp settled
 full:
     jmp qword ptr [rdx + state.full]
 

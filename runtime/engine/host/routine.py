@@ -31,7 +31,8 @@ class Routine:
         found = files(__package__) / "assembled" / f"{self.name}.{host}.bin"
         return found.read_bytes() if found.is_file() else None
 
-    def function(self) -> HostFunction | None:
-        """The function for this host; None if what it does must be done in Python."""
+    def function(self, own: bytes = b"") -> HostFunction | None:
+        """The function for this host, with words of its own right behind its code; None if what it does must be done in
+        Python."""
         code = self.code(platform.machine()) if sys.platform == "linux" else None
-        return None if code is None else HostFunction(code)
+        return None if code is None else HostFunction(code + own)

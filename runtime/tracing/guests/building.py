@@ -73,7 +73,7 @@ def build(prepared: Prepared, types: ImageTypes, plug_ins: PlugIns, warn: Callab
     watch_started_files(system, warn)
     if prepared.manifest is not None and prepared.manifest.standalone is not None:
         _write_jumps(prepared, system, loaded)
-        probes = StandaloneProbes(prepared, prepared.manifest, prepared.manifest.standalone)
+        probes = StandaloneProbes(prepared, prepared.manifest, prepared.manifest.standalone, warn)
         standalone = StandaloneGuest(probes, system, loaded, is_made_here=prepared.planned.plan is not None)
         return Guest(prepared, system, loaded, None, standalone.surroundings(types, warn), None, standalone, warn=warn)
     code = _patched_code(prepared, system, loaded, warn)
@@ -144,7 +144,8 @@ def build(prepared: Prepared, types: ImageTypes, plug_ins: PlugIns, warn: Callab
 
 
 def _arm(prepared: Prepared, code: PatchedCode | None, modules: Sequence[ModuleSites]) -> None:
-    """What a run begins with; lists of probes and --call need no image that can be booted."""
+    """Write the breakpoints when a run begins. Only now is an image refused that cannot boot: -l and --call work with
+    any."""
     if prepared.call is None:
         refuse_program(prepared.original)
     if code is not None:
@@ -154,11 +155,11 @@ def _arm(prepared: Prepared, code: PatchedCode | None, modules: Sequence[ModuleS
 
 
 def _loaded(prepared: Prepared, system: System) -> Loaded:
-    """The image in the machine's memory. The file's trampolines are left out: `SiteTable` maps them."""
+    """The image in the machine's memory. The trampolines of a patched file are not loaded: `SiteTable` maps them."""
     manifest, request = prepared.manifest, prepared.request
     skip = None
     if manifest is not None and manifest.standalone is None and prepared.planned.plan is None:
-        skip = manifest.trampolines[0] if manifest.trampolines[1] else None  # a file with patches alone has none
+        skip = manifest.trampolines[0] if manifest.trampolines[1] else None  # no trampolines: only --patch was used
     if prepared.call is not None:
         return load_for_call(prepared.image, system, skip=skip)
     seed = request.configuration.kaslr_seed
@@ -169,11 +170,12 @@ def _loaded(prepared: Prepared, system: System) -> Loaded:
 
 
 def _write_jumps(prepared: Prepared, system: System, loaded: Loaded) -> None:
-    """Those of an image that was not read with them: after its relocations, which know nothing of them."""
+    """Write the jumps and trampolines of --method jump into memory. The image is relocated by now: relocations at these
+    bytes would otherwise be applied to the jumps."""
     plan = prepared.planned.plan
     for address, code in () if plan is None else contents(plan):
         place = loaded.physical(address)
-        if place is None:  # a Multiboot header has said what is loaded, whatever segments there are
+        if place is None:  # what is loaded may be decided by a Multiboot header, and not by the segments
             raise MachineError(f"{prepared.path}: its loader leaves out {address:#x}, and with it --method jump's code")
         system.memory.write(place, code)
 
@@ -189,14 +191,14 @@ def _patched_code(
 
 
 def _moved(system: System, loaded: Loaded) -> MovedImage:
-    """Where an image without sites is."""
+    """Where an image without sites is, with the copies that it makes of itself."""
     distances = [loaded.bias]
     find = OwnCopies(loaded, system.memory, system.space.observe).finder(lambda: distances, distances.append)
     return MovedImage(loaded.image, lambda: distances, find)
 
 
 def _contexts(system: System, stacks: MachineStacks, size: int | None) -> Contexts:
-    """What tells the guest's threads apart."""
+    """How the guest's threads are told apart where no operating system is known: by their stacks."""
     observe, sp = system.space.observe, system.arch.stack_pointer
 
     def where(interrupt: Interrupt) -> Firing:

@@ -1,4 +1,4 @@
-"""What the makers of guests have in common: from an image and its probes to something that can be traced."""
+"""The interface of what builds a guest: from an image and its probes to something that can be traced."""
 
 from collections.abc import Callable
 from typing import Protocol
@@ -11,17 +11,17 @@ from kinst.targets.c_types import ImageTypes
 
 
 class Built(Traced, Protocol):
-    """An image with probes in a machine: ours, or a Qiling object that somebody else made."""
+    """An image with probes in a machine: ours, or a Qiling object of the caller."""
 
     @property
     def prepared(self) -> Prepared:
-        """What was decided before."""
+        """What was decided before it was built."""
         ...
 
     @property
     def inlines(self) -> InlineClauses | None:
-        """What descriptions of inlined copies mean; None: they cannot be told."""
+        """What descriptions of inlined copies mean; None: they mean nothing in this machine."""
         ...
 
 
-Build = Callable[[Prepared, ImageTypes, PlugIns, Callable[[str], None]], Built]  # the last is told of what cannot wait
+Build = Callable[[Prepared, ImageTypes, PlugIns, Callable[[str], None]], Built]  # the last argument takes warnings

@@ -41,8 +41,8 @@ class Guest:
         *,
         warn: Callable[[str], None],
     ) -> None:
-        """Made by `build`. `code` is None for an image without probes, and for one whose probes are its own. `warn` is
-        called at once with what cannot wait."""
+        """Made by `build`. `code` is None for an image without probes, and for a standalone one. `warn` is called at
+        once with warnings that cannot wait for the output."""
         self.prepared = prepared
         self.system = system
         self.loaded = loaded
@@ -64,7 +64,7 @@ class Guest:
 
     @property
     def ql(self) -> BareQiling:
-        """The machine as a Qiling object: `mem`, `arch.regs`, hooks, `stop`, `save`, `restore`."""
+        """The machine as a Qiling object: `mem`, `arch.regs`, hooks, `stop`, `save`, `restore`. See `Trace.ql`."""
         return self.system.engine.ql
 
     @property
@@ -79,12 +79,12 @@ class Guest:
 
     @property
     def keyboard(self) -> Keyboard:
-        """What can be typed at."""
+        """Where input can be typed."""
         return Keyboard(self.typist, self.system.serial_line)
 
     def go(self, limits: Limits, console: Callable[[bytes], None], after_turn: Callable[[], None]) -> End:
         """Start the board or make the call, or continue. See `Traced`."""
-        self._watch.look_for(limits.until)
+        self._watch.search_for(limits.until)
         if not self._is_started:
             self._is_started = True
             self._start()
@@ -94,27 +94,27 @@ class Guest:
         if self._call is not None and end is End.RETURNED:
             self.result = self._call.result
         if self._standalone is not None:
-            self._standalone.look(end)
+            self._standalone.collect(end)
         return end
 
     def _sink(self, console: Callable[[bytes], None]) -> Callable[[bytes], None]:
-        """What takes that which the guest prints."""
+        """All that receives the guest's console. `console` is first: a match of --until must be in the output."""
         watch, panic, typist, stuck = self._watch, self._panic, self.typist, self._stuck
 
         def sink(data: bytes) -> None:
             console(data)
-            panic.hear(data)
-            stuck.hear()
-            watch.look(data)
-            typist.hear(data)
+            panic.on_console(data)
+            stuck.on_console()
+            watch.on_console(data)
+            typist.on_console(data)
 
         return sink
 
     def _between_turns(self, after_turn: Callable[[], None]) -> Callable[[], None]:
-        """All that is done there."""
-        callbacks = [after_turn, self._panic.look]
+        """All that runs between two turns of a CPU."""
+        callbacks = [after_turn, self._panic.check]
         if self.prepared.call is None:
-            callbacks.append(self._stuck.look)
+            callbacks.append(self._stuck.check)
         if self._standalone is not None:
             callbacks.append(self._standalone.after_turn)
 
@@ -125,8 +125,8 @@ class Guest:
         return between
 
     def call(self, call: Call, address: int, limits: Limits) -> End:
-        """Call a function at a link address, where the machine is as it was loaded for calls: the first time, or
-        because it was set back. Raises MachineError: as `go`."""
+        """Call a function at a link address, in a machine in its initial state: it is new, or was reset. Raises
+        MachineError: as `go`."""
         self._is_started, self.result = True, None
         self._panic.begin_anew()
         self._call = FunctionCall(self.system, self.loaded, call, address)
@@ -142,7 +142,7 @@ class Guest:
             self._call = FunctionCall(self.system, self.loaded, call, address)
 
     def discovered(self) -> dict[str, int]:
-        """The names and addresses of all functions, with those that have no symbol."""
+        """The names and addresses of all functions, including those without a symbol."""
         functions = self.prepared.opened().program.functions
         return dict(zip(functions.names, functions.address.tolist(), strict=True))
 

@@ -1,11 +1,11 @@
-"""A guest whose system is known -> the end of the run when its kernel has panicked for good.
+"""A guest whose operating system is known -> the end of the run when its kernel has panicked for good.
 
-What tells it are variables of the kernel's own (`PanicSign`), read in memory where the image was loaded. No text of the
-console does, which any program may print; no code is hooked, which every hit of it would pay for; and nothing of the
-guest changes. A kernel that restarts after a panic never comes that far.
+A panic is recognised by variables of the kernel (`PanicSign`), read from memory where the image was loaded: not by text
+on the console, which any program may print, nor by a breakpoint in panic(), which would change the guest. A kernel that
+restarts after a panic never gets there: the variables change only when it is about to halt.
 
-A stripped kernel that runs without a program has not been asked for its names, which takes as long as to open it. There
-the console tells when to ask for them, and then the variables decide.
+The names in a stripped kernel's own tables are not read when it runs without a program: that takes as long as to open
+it. There, text on the console triggers reading them, and then the variables decide.
 """
 
 from collections.abc import Callable
@@ -16,38 +16,38 @@ from kinst.runtime.clauses.profiles import PanicSign
 from kinst.runtime.machine.configuration import End
 from kinst.runtime.machine.loading.loaded import Loaded
 from kinst.runtime.machine.system import System
-from kinst.runtime.tracing.now_and_then import NowAndThen
+from kinst.runtime.tracing.periodic_check import PeriodicCheck
 from kinst.targets.elf.symbols import STT_FUNC
 from kinst.targets.image import Image
 from kinst.targets.kernels.kernel_names import own_names
 
-_PERIOD: Final = 10_000_000  # ns of the machine's time between two looks
-_REST: Final = 20_000_000  # ns without a word on the console: its last line may come behind the signs
+_PERIOD: Final = 10_000_000  # ns of the machine's time between two checks
+_REST: Final = 20_000_000  # ns of silence on the console: the last line may come after the variables have changed
 _SUSPICIOUS: Final = b"end Kernel panic"
 SignsOf = Callable[[Image], tuple[PanicSign, ...]]
 
 
 class PanicWatch:
-    """Looks between two turns of the CPUs, rarely enough to cost nothing."""
+    """Checks between two turns of the CPUs, so rarely that it costs nothing."""
 
     def __init__(self, system: System, image: Image, loaded: Loaded, signs_of: SignsOf) -> None:
         """`image` has the symbols, `signs_of` gives the signs of its system."""
         self._system, self._loaded, self._signs_of = system, loaded, signs_of
         self._nameless = None if (image.symbols.kind == STT_FUNC).any() else image
-        self._heard = b""
+        self._tail = b""  # the end of the console so far
         self._words: list[tuple[int, PanicSign]] = []
         self._is_known = False  # whether there are signs, and all of them are in memory
-        self._pace = NowAndThen(_PERIOD)
+        self._pace = PeriodicCheck(_PERIOD)
         self._quiet_since: int | None = None  # None: it has not panicked
         self._find_signs(image)
 
-    def hear(self, data: bytes) -> None:
+    def on_console(self, data: bytes) -> None:
         """The guest prints something."""
         if self._quiet_since is not None:
             self._quiet_since = self._system.clock.now()
         if self._nameless is not None:
-            self._heard = (self._heard + data)[-len(_SUSPICIOUS) - len(data) :]
-            if _SUSPICIOUS in self._heard:
+            self._tail = (self._tail + data)[-len(_SUSPICIOUS) - len(data) :]  # the text may arrive in pieces
+            if _SUSPICIOUS in self._tail:
                 image, self._nameless = self._nameless, None
                 self._find_signs(replace(image, symbols=image.symbols.joined(own_names(image))))
 
@@ -56,8 +56,8 @@ class PanicWatch:
         self._quiet_since = None
         self._begin()
 
-    def look(self) -> None:
-        """End the run if the kernel has panicked and has said all that it had to say."""
+    def check(self) -> None:
+        """End the run if the kernel has panicked and has printed all of its message."""
         now = self._system.clock.now()
         if not self._pace.is_due(now):
             return
@@ -68,7 +68,7 @@ class PanicWatch:
             self._system.finish(End.GUEST_PANIC)
 
     def _find_signs(self, image: Image) -> None:
-        """Where the variables are in physical memory. Without all of them nothing is looked at."""
+        """Find the variables in physical memory. Unless all of them are there, nothing is checked."""
         signs = self._signs_of(image)
         addresses = [image.symbols.address_of(sign.symbol) for sign in signs]
         places = [None if address is None else self._loaded.physical(address) for address in addresses]

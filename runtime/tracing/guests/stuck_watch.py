@@ -1,9 +1,9 @@
-"""A guest that gets no further -> one line that says so while it runs: where it is, what it does, and what it lacks.
+"""A guest that makes no progress -> a warning while it runs: where it is, what it does, and what it lacks.
 
-It goes round in a circle of faults (`Progress`), or it spins: all that its only running CPU can see is what it was a
-second ago, in each of the few states that it goes through, and no interrupt comes. That is also what a guest looks like
-whose work is done, or that waits for somebody at its console. So a spin is told only with a sign that it was not meant
-to be: it began with a fault, the guest asks what nobody answers, or it never did anything at all.
+It repeats the same faults (`Progress`), or it spins: for a second its only running CPU has gone through the same few
+states of its registers, and no interrupt has come. A guest that has finished, or waits for input, looks just like that.
+So a spin is reported only with a sign that it is a failure: it began with a fault, the guest polls an address where no
+device answers, or it has never printed anything.
 """
 
 from collections.abc import Callable
@@ -17,32 +17,32 @@ from kinst.runtime.machine.system import System
 from kinst.runtime.machine.unclaimed import nothing_at, unclaimed_around
 from kinst.runtime.tracing.host.ending import CpuPlace, Stuck
 from kinst.runtime.tracing.host.whereabouts import Whereabouts
-from kinst.runtime.tracing.now_and_then import NowAndThen
+from kinst.runtime.tracing.periodic_check import PeriodicCheck
 
-_PERIOD: Final = 50_000_000  # ns of the machine's time between two looks
-_SPIN: Final = 1_000_000_000  # ns without anything new
-_STATES: Final = 16  # in which a loop may be seen
-_ASKED: Final = 1000  # times that a loop has asked what nobody answers
+_PERIOD: Final = 50_000_000  # ns of the machine's time between two checks
+_SPIN: Final = 1_000_000_000  # ns without a new state
+_STATES: Final = 16  # the most states of a loop at the times of checks
+_ASKED: Final = 1000  # reads of an address where no device answers
 
 
 class StuckWatch:
-    """Looks between two turns of the CPUs, rarely enough to cost nothing."""
+    """Checks between two turns of the CPUs, so rarely that it costs nothing."""
 
     def __init__(self, system: System, whereabouts: Whereabouts, warn: Callable[[str], None]) -> None:
-        """`warn` is called once, with the line."""
+        """`warn` is called once, with the warning."""
         self._system, self._whereabouts, self._warn = system, whereabouts, warn
-        self._pace = NowAndThen(_PERIOD)
+        self._pace = PeriodicCheck(_PERIOD)
         self._states: set[tuple[int, ...]] = set()
         self._since = self._unanswered = 0  # when the newest of the states was seen, and reads by then
         self._has_printed = False
         self.found: Stuck | None = None
 
-    def hear(self) -> None:
+    def on_console(self) -> None:
         """The guest prints something."""
         self._has_printed = True
 
-    def look(self) -> None:
-        """Say so if the guest gets no further."""
+    def check(self) -> None:
+        """Warn if the guest makes no progress."""
         now = self._system.clock.now()
         if not self._pace.is_due(now):
             return
@@ -61,13 +61,13 @@ class StuckWatch:
         return self._stuck(what, place, fault.what + self._emptiness(fault.pc), self._nothing(fault.address))
 
     def _emptiness(self, pc: int) -> str:
-        """What is wrong if there is no code at the place of the fault."""
+        """A hint if there is no code at the address of the fault; else empty."""
         code = self._system.instruction(pc)
         is_loaded = self._whereabouts.is_loaded(pc)
         return ": nothing was loaded there, see --load" if code and not any(code) and not is_loaded else ""
 
     def _nothing(self, address: int | None) -> range | None:
-        """The physical addresses around a virtual one to which nobody answers; None if somebody does."""
+        """The physical addresses around a virtual one where no device answers; None if one does."""
         system = self._system
         return nothing_at(address, system.space, system.facts, system.memory)
 
@@ -90,7 +90,7 @@ class StuckWatch:
         return None
 
     def _reads(self) -> int:
-        """How many reads nobody has answered so far."""
+        """How many reads no device has answered so far."""
         return self._system.open_bus.unanswered + self._system.ports.unanswered
 
     def _judged(self) -> Stuck | None:

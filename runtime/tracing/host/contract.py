@@ -1,4 +1,4 @@
-"""What tracing needs from the machine that runs: a guest's, or none at all."""
+"""What tracing needs from the machine that runs: that of a guest, or one without a guest."""
 
 from collections.abc import Sequence
 from typing import Final, Protocol
@@ -12,7 +12,8 @@ from kinst.runtime.trap.trap_frame import TrapFrame
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.arch.registry import NO_IMAGE_ARCH
 
-# The machine's time begins at 0, but for scripts a timestamp of 0 means that none was taken.
+# The machine's time begins at 0. Scripts test `self->ts` or `/start/` for a timestamp that was taken, and 0 would be
+# none.
 TIME_BASE: Final = 1_000_000_000
 
 
@@ -41,11 +42,11 @@ class Host(Protocol):
         ...
 
     def is_user(self, firing: Firing) -> bool:
-        """Whether that CPU is in user mode."""
+        """Whether the CPU of a firing is in user mode."""
         ...
 
     def spend(self, duration: int) -> None:
-        """Let `duration` ns pass in which nothing happens."""
+        """Let `duration` ns pass in which no CPU runs."""
         ...
 
     def finish(self, end: End) -> None:
@@ -54,7 +55,7 @@ class Host(Protocol):
 
 
 class Shifted:
-    """A `Timed` that counts tracing's time, as one that counts the machine's time."""
+    """A `Timed` whose deadlines are in tracing's time, adapted to the machine's time."""
 
     def __init__(self, timed: Timed) -> None:
         self._timed = timed
@@ -65,7 +66,7 @@ class Shifted:
         return None if deadline is None else deadline - TIME_BASE
 
     def advance(self) -> None:
-        """Let it act."""
+        """Do what is due."""
         self._timed.advance()
 
 

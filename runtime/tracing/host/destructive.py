@@ -1,4 +1,4 @@
-"""stop(), raise(), breakpoint(), panic() and chill() of a program -> what they do, and lines about it."""
+"""stop(), raise(), breakpoint(), panic() and chill() of a program -> their effect, and notices about it."""
 
 from collections.abc import Callable
 from typing import Final
@@ -15,17 +15,22 @@ _MOST_CHILLED: Final = 500_000_000  # ns within an interval
 
 
 class DestructiveActions:
-    """Those of one run."""
+    """The destructive actions of one run."""
 
     def __init__(self, host: Host, probe: Callable[[int], Probe | None], symbols: Symbols) -> None:
-        """`probe` and `symbols` give names to what lines are about."""
+        """`probe` and `symbols` are for the notices."""
         self._host, self._probe, self._symbols = host, probe, symbols
         self._notices: list[str] = []  # those not reported yet
         self._noticed: set[tuple[str, int]] = set()
-        self._chilled: dict[int, tuple[int, int]] = {}  # CPU -> since when, and for how long since then
+        self._chilled: dict[int, tuple[int, int]] = {}  # CPU -> start of its interval, and ns chilled since then
 
     def perform(self, firing: Firing, kind: str, argument: int) -> None:
-        """stop and raise have no process to act on; breakpoint and panic end the run; chill lets time pass."""
+        """Perform an action: stop and raise have no process to act on; breakpoint and panic end the run; chill lets
+        time pass.
+
+        Raises:
+            Fault: ILLOP: chill() takes too long.
+        """
         match kind:
             case "chill":
                 self._chill(firing.cpu, argument)
@@ -38,12 +43,12 @@ class DestructiveActions:
                 self._notice(firing, f"{kind}()", "ignored: no processes of the guest are known")
 
     def take_notices(self) -> list[str]:
-        """Lines on what was done since the last time."""
+        """The notices since the last time."""
         taken, self._notices = self._notices, []
         return taken
 
     def _notice(self, firing: Firing, action: str, what: str) -> None:
-        """Note it, once for each action and probe."""
+        """Add a notice, once for each action and probe."""
         probe = firing.enabling.probe
         if (action, probe) not in self._noticed:
             self._noticed.add((action, probe))
@@ -51,7 +56,7 @@ class DestructiveActions:
             self._notices.append(f"{action} by {self._probe(probe)} on CPU {firing.cpu}{place}: {what}")
 
     def _chill(self, cpu: int, duration: int) -> None:
-        """Let time pass: at most half of each second, as in the kernel."""
+        """Let time pass: as in dtrace_action_chill(), at most 500 ms of each second of a CPU, and more is ILLOP."""
         now = self._host.now()
         since, chilled = self._chilled.get(cpu, (now, 0))
         if now - since > _CHILL_INTERVAL:

@@ -1,4 +1,4 @@
-"""A run that is over: why it ended, where each CPU is, and which instructions the guest executed that the CPUs lack."""
+"""A run that is over: why it ended, where each CPU is, and which unsupported instructions the guest executed."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -48,12 +48,12 @@ class CpuPlace:
 
 @dataclass(frozen=True, slots=True)
 class Stuck:
-    """What a guest does instead of going on."""
+    """A guest that makes no progress."""
 
     place: CpuPlace
     what: str  # "spins", "faults again and again"
     why: str
-    nothing: range | None  # physical addresses which it asks, and where the machine has nothing
+    nothing: range | None  # physical addresses that it accesses, and where the machine has nothing
     machine: str
 
     def value(self) -> dict[str, Any]:
@@ -71,18 +71,18 @@ class Stuck:
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How a run ended. If it failed, `end` is None and `message` says how; `failure` is that in one word."""
+    """How a run ended."""
 
     end: End | None  # None: it failed
-    message: str = ""  # how it failed
-    failure: str = "error"  # that in one word
-    status: int = 0  # what kinst-run exits with
+    message: str = ""  # the error, if it failed
+    failure: str = "error"  # the kind of error, in one word
+    status: int = 0  # the exit status of kinst-run
     unmet: str = ""  # the expression of --until, if no line of the console had matched it
     places: tuple[CpuPlace, ...] = ()  # where each CPU is
-    lacking: tuple[str, ...] = ()  # sentences, one for each kind of missing instruction
+    lacking: tuple[str, ...] = ()  # a sentence for each kind of unsupported instruction
     not_started: tuple[int, ...] = ()  # CPUs that the guest never switched on
-    stuck: Stuck | None = None  # what it was found to do instead of going on
-    passed_over: str = ""  # enabled sites that hold what cannot be probed, written by the guest
+    stuck: Stuck | None = None  # how it was found to make no progress
+    passed_over: str = ""  # enabled sites where the guest has written what cannot be probed
 
     @property
     def reason(self) -> str:
@@ -109,8 +109,8 @@ class Ending:
         return value
 
     def lines(self, *, is_verbose: bool) -> list[str]:
-        """The lines to print: why it ended, if it was stopped, with where the CPUs are, or if `is_verbose`; and the
-        rest. That a guest switched itself off, or came to what it was run for, needs no line."""
+        """The lines to print: where the CPUs are, if the run was stopped; why it ended, if `is_verbose`; and whatever
+        is unusual. A guest that switched itself off, or met --until, needs no line."""
         lines = [f"{self.reason}: {place}" if self.end is not None else str(place) for place in self.places]
         if is_verbose and not lines:
             lines = [f"ended: {self.reason}"]
@@ -124,7 +124,7 @@ class Ending:
 
 
 def bare_ending(outcome: Outcome) -> Ending:
-    """The ending of a run without a guest, or about whose guest nothing is known."""
+    """The ending of a run without a guest, or one with a guest of which nothing else is known."""
     match outcome:
         case End():
             return Ending(outcome)

@@ -1,4 +1,4 @@
-"""How a run ended -> the exit status that tells it: the one table of these, which `docs/guide/ends.md` shows."""
+"""How a run ended -> its exit status. The only table of these; `docs/guide/ends.md` documents it."""
 
 from typing import Final
 
@@ -15,9 +15,9 @@ def exit_status(end: End, *, said: int | None, guest: int, is_unmet: bool) -> in
 
     Args:
         end: how it ended.
-        said: what a clause gave to exit(), if one has called it: this is what counts then.
+        said: the status that a clause gave to exit(), if one has called it: it takes precedence.
         guest: the exit code that the guest gave when it switched itself off.
-        is_unmet: a line of the console was waited for, and did not come.
+        is_unmet: no line of the console matched --until.
     """
     if said is not None:
         return said & 0xFF

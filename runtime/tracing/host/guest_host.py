@@ -31,8 +31,8 @@ class GuestHost:
         return [cpu.number for cpu in self._system.cpus if cpu.is_on]
 
     def firing(self, cpu: int, thread: int) -> Firing:
-        """Put the registers of that CPU into the trap frame. The engine has the state of one CPU, which is changed for
-        this; the scheduler then continues with the CPU that it had."""
+        """A firing with the registers of that CPU in the trap frame. The engine holds the state of one CPU: another one
+        is loaded for this, and the scheduler switches back when it continues."""
         self._system.show(cpu)
         frame = self._system.trap.firing.frame
         return blank_firing(frame, cpu, thread, site=frame.regs[self.arch.pc])

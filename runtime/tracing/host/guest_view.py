@@ -1,4 +1,4 @@
-"""The guest's memory for Python code: for a program that traces, or for the action of a probe."""
+"""The guest's memory for Python code: for a script that uses the API, and for actions of probes."""
 
 from kinst.runtime.clauses.environment import Memory
 from kinst.runtime.trap.faults import Fault
@@ -44,4 +44,4 @@ class GuestView:
 
 
 def _nothing(fault: Fault) -> MachineError:
-    return MachineError(f"{fault.value:#x}: the guest has no memory there that can be used so")
+    return MachineError(f"{fault.value:#x}: the guest has no memory there, or not with this access")

@@ -1,4 +1,4 @@
-"""How far a machine is to run: one value for each time that it runs."""
+"""How far a machine may run: one value for each stretch of a run."""
 
 from dataclasses import dataclass, replace
 
@@ -15,7 +15,8 @@ class Limits:
     until: Expression | None = None
 
     def later(self, passed: int, wall_passed: int) -> "Limits":
-        """What is left of the limits when so many ns of the machine's time and of the host's have passed."""
+        """What remains of the limits when `passed` ns of the machine's time and `wall_passed` of the host's are
+        over."""
         return replace(self, timeout=_left(self.timeout, passed), wall_timeout=_left(self.wall_timeout, wall_passed))
 
 

@@ -1,4 +1,4 @@
-"""A guest's machine, and what is known about its threads -> what clauses need that are replayed."""
+"""A guest's machine, and how its threads are told apart -> what replayed clauses need."""
 
 from kinst.runtime.clauses.environment import GuestProfile
 from kinst.runtime.hits.combining import Replays
@@ -8,7 +8,7 @@ from kinst.runtime.tracing.host.contract import TIME_BASE
 
 
 def replays_of(system: System, profile: GuestProfile) -> Replays | None:
-    """None if hits are dispatched: the host cannot record, or it was asked for."""
+    """How recorded hits are replayed; None if all hits are dispatched: the host has no recorder, or --method trap."""
     counted = system.trap.counted
     if not isinstance(counted, CountedSites):
         return None

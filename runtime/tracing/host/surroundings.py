@@ -1,4 +1,4 @@
-"""The surroundings of a tracer: a guest's machine, or none."""
+"""All that a tracer knows of the guest: its machine, memory, symbols and operating system, or what replaces them."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -20,7 +20,7 @@ SCRATCH: Final = 16 << 20  # bytes that one clause may use
 
 
 def _all(_clause: Clause, _probes: Identifiers, _delivery: Delivery) -> None:
-    """What a hit is, clauses can look at."""
+    """Clauses may read anything."""
 
 
 def _where_linked(link: int, _site: int) -> int:
@@ -34,8 +34,8 @@ def _nothing() -> None:
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What clauses can see besides their own program, and what makes their probes fire. Where there is no guest, what
-    has a default is that."""
+    """What clauses can see besides their own program, and what makes their probes fire. The defaults are those of a run
+    without a guest."""
 
     host: Host
     providers: Providers
@@ -49,8 +49,8 @@ class Surroundings:
     locate: Callable[[int, int], int] = _where_linked  # a link address, for the code at another -> where it is now
     profile: GuestProfile = field(default_factory=lambda: BareProfile(""))
     arm: Callable[[], None] = _nothing  # writes the breakpoints of what is enabled into memory
-    fold: Callable[[], None] = _nothing  # gives hits that were only counted to the actions (`Counting`)
-    admit: Admit = _all  # raises KinstError for a clause that looks at what is not known of hits
+    fold: Callable[[], None] = _nothing  # runs the actions of hits that were counted or recorded
+    admit: Admit = _all  # raises KinstError for a clause that reads what is not recorded of hits
     timestamp: Callable[[], int] | None = None  # what clauses see as time (ns), if it is not the host's
     replays: Replays | None = None  # None: nothing is replayed
     take_drops: Callable[[], Mapping[int, int]] = dict  # hits that were lost since the last time, by CPU

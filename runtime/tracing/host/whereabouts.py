@@ -1,4 +1,4 @@
-"""A guest that stopped -> where each CPU is, and which instructions it executed that the CPUs lack."""
+"""A guest that stopped -> where each CPU is, and which unsupported instructions it executed."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -38,7 +38,7 @@ class Whereabouts:
         return replace(bare_ending(outcome), places=places, lacking=lacking, not_started=never)
 
     def places(self) -> tuple[CpuPlace, ...]:
-        """Where each CPU is, between two turns. The last one stays loaded."""
+        """Where each CPU is, between two turns. The engine is left with the state of the last one."""
         return tuple(map(self._place, self._system.cpus))
 
     def _place(self, cpu: VirtualCpu) -> CpuPlace:
@@ -49,7 +49,7 @@ class Whereabouts:
         return self.at(cpu, system.engine.pc())
 
     def at(self, cpu: VirtualCpu, address: int) -> CpuPlace:
-        """What the CPU that runs finds at an address."""
+        """The place of a CPU that is at an address: its symbol and instruction, as the running CPU sees them."""
         address = self._system.trap.original(address)
         state = CpuState.WAITS if cpu.is_waiting else CpuState.RUNS
         return CpuPlace(cpu.number, state, address, self._symbol(address), self._text(address, self._code(address)))
@@ -60,7 +60,7 @@ class Whereabouts:
         return any(physical is not None and 0 <= physical - start < size for _, start, size in self._loaded.segments)
 
     def _code(self, address: int) -> bytes:
-        """The code at an address as the CPU sees it; what was loaded there if its translation tables are broken."""
+        """The code at an address as the CPU sees it; if its page tables do not map it, what was loaded there."""
         code = self._system.instruction(address)
         for virtual, physical, size in () if code else self._loaded.segments:
             left = virtual + size - address
@@ -75,7 +75,7 @@ class Whereabouts:
         return lines[0].text if lines and self._system.exceptions.is_native(self._system.current) else ""
 
     def _symbol(self, address: int) -> str:
-        """The symbol of an address, or of what is loaded at the place to which the CPU's tables translate it."""
+        """The symbol of an address, or of what was loaded at the physical address to which the CPU translates it."""
         found = self._symbols.describe(address, "stack")
         if "`" in found:
             return found
@@ -87,7 +87,7 @@ class Whereabouts:
         return ""
 
     def _nothing_there(self) -> Iterator[str]:
-        """What the CPU asked for that nobody has, if that is its last fault."""
+        """The physical addresses of the last fault, if the machine has neither RAM nor a device there."""
         system, fault = self._system, self._system.progress.last
         address = None if fault is None else fault.address
         nothing = nothing_at(address, system.space, system.facts, system.memory)
@@ -95,11 +95,11 @@ class Whereabouts:
             yield f"{system.facts.name} has nothing at {nothing.start:#x} to {nothing.stop:#x}"
 
     def _lacking(self) -> Iterator[str]:
-        """One sentence for each kind of missing instruction, with the place of the first."""
-        told = set()
+        """One sentence for each kind of unsupported instruction, with the address of the first."""
+        reported = set()
         for address, code in self._system.events.undefined.items():
             why = self._system.exceptions.lacks(self._system.current, code, self._text(address, code))
-            if why is not None and why not in told:
-                told.add(why)
+            if why is not None and why not in reported:
+                reported.add(why)
                 symbol = self._symbol(address)
                 yield f"{why}: the guest executed it at {address:#x}{symbol and f' ({symbol})'}"

@@ -25,7 +25,7 @@ from kinst.targets.c_types import ImageTypes
 def providers_of(
     dtrace: DtraceProvider, host: Host, sites: SiteTable | None, loaded: Loaded, types: ImageTypes
 ) -> Providers:
-    """In the order of their identifiers. `sites` is None where nothing was patched."""
+    """The providers of a run, in the order of their identifiers. `sites` is None where nothing was patched."""
     providers = Providers([dtrace])
     if sites is not None:
         symbols = loaded.image.symbols
@@ -65,7 +65,7 @@ def inline_clauses(
         prepared: the image and what its descriptions mean.
         sites: what was patched.
         stacks: the machine's.
-        rules: how to leave the frames of the image.
+        rules: the image's unwind rules.
         memory: the guest's.
         bias: by how much the image was moved when it was loaded.
     """

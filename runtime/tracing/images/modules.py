@@ -1,4 +1,4 @@
-"""Modules that the guest may load -> the patched ones among them, with names and identifiers of their own."""
+"""Modules that the guest may load -> the patched ones among them, each with its name and a range of identifiers."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -22,7 +22,7 @@ from kinst.targets.probe_ids import FIRST_PROBE_ID
 
 @dataclass(frozen=True, slots=True)
 class PatchedModule:
-    """A module's file, and what it says about itself."""
+    """A module's file, and the manifest in it."""
 
     image: Image
     manifest: Manifest
@@ -57,7 +57,8 @@ def patched_modules(modules: Sequence[tuple[str, Path]], arch: str, identifier: 
 
 
 def _renamed(manifest: Manifest, name: str, distance: int) -> Manifest:
-    """The manifest as that of a module called so, with identifiers further on."""
+    """The manifest with this module name, and with all identifiers shifted by `distance`: each file was numbered
+    alone."""
     numbers = manifest.numbers.copy()
     for column in ("fbt", "kinst"):
         numbers[column] += np.uint64(distance)
@@ -67,7 +68,8 @@ def _renamed(manifest: Manifest, name: str, distance: int) -> Manifest:
 
 
 def module_sites(module: PatchedModule, system: System, kernel: Loaded, code: PatchedCode) -> ModuleSites:
-    """The sites of a module in a machine. Its trampolines, where these serve any address, are below all others.
+    """The sites of a module in a machine. Where trampolines end in a breakpoint, one set serves the module wherever it
+    is loaded, and is mapped below all others. Where they jump back, they are made when the module is loaded.
 
     Args:
         module: the module.
@@ -96,5 +98,5 @@ def module_sites(module: PatchedModule, system: System, kernel: Loaded, code: Pa
 
 
 def _end(image: Image) -> int:
-    """Where trampolines of an image end that has none."""
+    """Where trampolines would end in an image that has none."""
     return place(image.segments, image.code_regions[0].address, GRANULE, image.facts.trampoline_window).end

@@ -1,4 +1,5 @@
-"""An image that is patched in memory -> where its trampolines go so that jumps reach from them, if there is a place."""
+"""An image that is patched in memory -> an address for its trampolines from which jumps reach the image, if
+possible."""
 
 from typing import Final
 
@@ -11,11 +12,11 @@ _KERNEL_HALF: Final = 1 << 63  # of the address space
 
 
 def nearby(image: Image) -> int | None:
-    """A place below the image; None: trampolines go where they always do.
+    """An address below the image; None: trampolines go where they go by default.
 
-    In a kernel's half of the address space there is nothing below the image but modules, which come from the other end.
-    In a lower one there may be memory of which everything can be code. Where no jump reaches, or trampolines jump back
-    by an address, any place is as good.
+    In the kernel's half of the address space there is nothing below the image but modules, which are allocated from the
+    other end. In the lower half there may be RAM that the guest uses. Where no jump reaches, or where trampolines
+    return through an address in memory, any address serves.
     """
     make, segments = jump(image.facts), [one for one in image.segments if one.kind == PT_LOAD and one.size]
     if make is None or not segments:

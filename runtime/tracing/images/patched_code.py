@@ -37,14 +37,14 @@ class PatchedCode:
         """Map the trampolines and add the handlers to the trap path. Nothing is armed yet.
 
         Args:
-            patched: the image as it was loaded, and its manifest.
-            system: the machine.
-            program: gives the image taken apart, which is needed to know how functions are left.
-            warn: called at once for a site that was read in the wrong mode.
+            patched: the image as it was loaded, and its manifest. system: the machine. program: gives the analysed
+            image, which is needed to know how functions are left. warn: called at once for a site that the CPU executes
+            in another mode than it was decoded for (16 or 32 bits).
         """
         self._system = system
         loaded = self._loaded = patched.loaded
-        distances = [loaded.bias]  # of the image's copies: whoever finds one adds it
+        # The bias of each copy of the image. The list is shared: a copy that one of the following finds, all know.
+        distances = [loaded.bias]
         find = OwnCopies(loaded, system.memory, system.space.observe).finder(lambda: distances, distances.append)
         self.moved = MovedImage(loaded.image, lambda: distances, find)
         self.frame_rules = FrameRules(system.arch, program, self._link_address)
@@ -55,6 +55,7 @@ class PatchedCode:
         self.sites = SiteTable(patched, system.arch, emulator(system.arch), self._hooks(patched, program, choice))
         self.sites.map_trampolines(system.space, system.trap, system.engine)
         trampolines = moved_trampolines(system, loaded, patched.manifest.trampolines[0])
+        # The trap path asks the newest handler first: deferred sites, whose code the guest wrote itself, then copies.
         copies = RelocatedCopies(self.sites, loaded, distances, system.trap, trampolines, system.space)
         system.attach_original(copies.pristine)
         system.trap.dtrace_invop_add(ModeCheck(copies.claim, copies.pristine, system, warn).claim)
@@ -102,7 +103,7 @@ class PatchedCode:
             self._deferred.refresh()
 
     def fold(self) -> None:
-        """Give what was counted to the actions."""
+        """Run the actions of hits that were counted, by block and by site, or recorded."""
         if self._blocks is not None:
             self._blocks.fold()
         if self._system.trap.counted is not None:
@@ -115,5 +116,5 @@ class PatchedCode:
         return explained(self.sites.deliveries, self.sites.active_sites, self.sites.manifest.is_deferred)
 
     def passed_over(self) -> str:
-        """The enabled sites that hold what cannot be probed because the guest wrote there; empty if there are none."""
+        """A summary of enabled sites where the guest has written instructions that cannot be probed; empty: none."""
         return "" if self._deferred is None else summary(*self._deferred.passed_over())

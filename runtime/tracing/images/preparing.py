@@ -1,4 +1,4 @@
-"""A request and its image -> everything that is decided before there is a machine: no state, and nothing is loaded."""
+"""A request and its image -> everything that is decided before there is a machine. No state; nothing is loaded."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -32,7 +32,7 @@ from kinst.targets.probe import ProbeName
 
 
 class LateOpened:
-    """An image taken apart: at once if its names are needed, otherwise at the first use."""
+    """An analysed image: it is analysed at once if its names are needed, otherwise at the first use."""
 
     def __init__(self, source: Source, opened: Opened | None, inlines: DebugInlines | None) -> None:
         self.path = source.path
@@ -41,7 +41,7 @@ class LateOpened:
         self._inlines = inlines
 
     def __call__(self) -> Opened:
-        """The image taken apart. Raises KinstError if it cannot be read."""
+        """The analysed image. Raises KinstError if it cannot be read."""
         if self._opened is None:
             self._opened = open_source(self._source, read=open_to_run)
         return self._opened
@@ -55,14 +55,14 @@ class LateOpened:
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """The result of planning patches in memory for some names. Names that came to nothing have a reason."""
+    """The result of planning patches in memory for some names."""
 
-    plan: Plan | None = None  # None: there is nothing to patch, or not yet
+    plan: Plan | None = None  # None: there is nothing to patch, or it is planned later
     resolution: Resolution | None = None  # what is planned later (`Request.is_planned_late`)
-    reasons: Mapping[ProbeName, str] = field(default_factory=dict)
-    refusals: tuple[str, ...] = ()  # what was refused for the others: a line each
-    expansions: Mapping[ProbeName, Expansion] = field(default_factory=dict)  # for names that mean inlined copies
-    own_code: Mapping[ProbeName, tuple[OwnCode, ...]] = field(default_factory=dict)  # functions that they also mean
+    reasons: Mapping[ProbeName, str] = field(default_factory=dict)  # for names without a single site, why
+    refusals: tuple[str, ...] = ()  # for names of which some sites were refused: a line each
+    expansions: Mapping[ProbeName, Expansion] = field(default_factory=dict)  # of names that mean inlined copies
+    own_code: Mapping[ProbeName, tuple[OwnCode, ...]] = field(default_factory=dict)  # functions that those also mean
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class Prepared:
     facts: MachineFacts
     call: Call | None
     opened: LateOpened
-    original: Image  # the image without patches, if it was taken apart; else the one that is loaded
+    original: Image  # the image without patches, if it was analysed; else the one that is loaded
     modules: tuple[PatchedModule, ...] = ()  # that the guest may load
 
     @property
@@ -85,7 +85,7 @@ class Prepared:
         return self.opened.path
 
     def program(self) -> Program:
-        """The original, taken apart. Raises KinstError if it cannot be read."""
+        """The original, analysed. Raises KinstError if it cannot be read."""
         return self.opened().program
 
 
@@ -94,14 +94,17 @@ def prepare(request: Request, opened: Opened | None, names: Sequence[ProbeName],
 
     Args:
         request: what the user asks for; it has an image.
-        opened: the image taken apart, if programs need its names; None if it runs as it is.
-        names: what programs, actions and other packages' providers may enable. What matches nothing is no error.
+        opened: the analysed image, if programs need its names; None if it runs as it is.
+        names: what programs, actions and other packages' providers may enable. A name that matches nothing is not an
+            error here: the checker reports it, with its place in the program.
         types: prototypes of functions, for args[].
 
     Raises:
         KinstError: the image cannot be used, or not in this way.
     """
     planned, inlines = Planned(), None
+    # Modules first: their probes are numbered after the kernel's, which is analysed and planned even where programs
+    # name none of its probes.
     opened, modules = _with_modules(request, opened)
     is_finished = opened is not None and opened.manifest is not None and opened.manifest.standalone is not None
     if opened is not None and (names or modules) and not is_finished:
@@ -133,7 +136,7 @@ def prepare(request: Request, opened: Opened | None, names: Sequence[ProbeName],
 
 
 def _with_modules(request: Request, opened: Opened | None) -> tuple[Opened | None, tuple[PatchedModule, ...]]:
-    """The patched ones among the modules that the guest may load. If there are any, the image is taken apart."""
+    """The patched ones among the modules that the guest may load. If there are any, the image is analysed."""
     if not any(has_sites(path) for _, path in request.modules):
         return opened, ()
     opened = opened or open_source(source_of(request), progress=request.progress, read=open_to_run)
@@ -153,7 +156,7 @@ def _check_call(request: Request) -> None:
 
 
 def source_of(request: Request) -> Source:
-    """The image, and where names for it come from."""
+    """The image, and the files that have names for it."""
     assert request.image is not None, "there is an image"
     return Source(request.image, request.name, request.symbols, request.debug_file, request.code, request.own_names)
 
@@ -178,7 +181,8 @@ def _as_it_is(request: Request) -> tuple[Image, Manifest | None]:
 
 
 def _as_planned(plan: Plan) -> tuple[Image, Manifest]:
-    """The image that is loaded. What is patched in it is written into memory."""
+    """The image that is loaded: the original, since breakpoints are written into memory. A standalone one gets a
+    segment for its trampolines, as it would have in a file."""
     return plan.image if plan.manifest.standalone is None else with_segment(plan), plan.manifest
 
 
@@ -192,7 +196,7 @@ def _planned(
         if outcome.error is not None
     }
     useful = tuple(outcome for outcome in resolution.outcomes if outcome.error is None)
-    if not useful and not has_modules:  # what comes from these needs a plan to fit in
+    if not useful and not has_modules:  # modules need the kernel's plan: their identifiers follow its own
         return Planned(reasons=reasons)
     resolution = replace(resolution, outcomes=useful)
     if request.is_planned_late:
@@ -208,14 +212,14 @@ def _planned(
             progress=request.progress,
         )
     except PlacementError as error:
-        if request.method is Method.JUMP:  # it names options that are not here
+        if request.method is Method.JUMP:  # the error suggests options that kinst-run does not have
             raise PlacementError(f"{error}, of kinst-rewrite --standalone") from None
         raise
     reasons |= without_trampolines(resolution, plan)
     reasons |= without_jumps(resolution, plan)
     kept = len(plan.manifest.sites)
-    told = (*summary_lines(resolution, plan.lost, kept), no_jump_summary(plan.no_jumps, kept), moving_text(plan))
-    refusals = tuple(filter(None, told))
+    lines = (*summary_lines(resolution, plan.lost, kept), no_jump_summary(plan.no_jumps, kept), moving_text(plan))
+    refusals = tuple(filter(None, lines))
     expansions = {one.name: one.expansion for one in useful if one.expansion is not None}
     own = {name: _own_code(expansion, resolution) for name, expansion in expansions.items()}
     return Planned(plan, None, reasons, refusals, expansions, own)

@@ -1,4 +1,4 @@
-"""A description as bpftrace has it -> what D calls that, for whoever comes from there."""
+"""A probe description as bpftrace spells it -> what D calls that probe, for errors that bpftrace users see."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -74,6 +74,6 @@ def bpftrace_name(text: str) -> str:
     if provider not in _NAMED or not words:
         return ""
     if len(words) > 1 and words[-1] in ("entry", "return"):
-        words.pop()  # half translated: kprobe::f:entry
+        words.pop()  # bpftrace's provider with D's name: kprobe::f:entry
     name = _NAMED[provider](words)
     return f"no provider {provider}: {name} is what bpftrace calls {':'.join((provider, *words))}"

@@ -1,9 +1,9 @@
 """Expansions of `kinst::f:entry` and `kinst::f:return`, and the sites of a patched image -> what such a description in
 a D program stands for: probes, the types of args[], and how its clause runs.
 
-Probes in copies are kinst probes at offsets into callers, and other descriptions may name the same probes. So it
-depends on the clause what a probe means: the clause sees the copy's arguments, and at a conditional exit it runs only
-if control leaves the copy. A clause is compiled once, however many copies there are.
+Probes in copies are kinst probes at offsets into callers, and other descriptions may name the same probes. So what a
+hit of one means depends on the clause: a clause that named the copy sees the copy's arguments, and at a conditional
+exit it runs only if control leaves the copy. A clause is compiled once, however many copies there are.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -85,7 +85,7 @@ class InlineClauses:
         return kinds, False
 
     def obstacle(self, name: ProbeName) -> str:
-        """Why nothing is known about the copies' arguments; empty if something is known."""
+        """Why the copies' arguments are not known; empty if they are."""
         sites = self._expansions[name].sites
         return "" if all(site.knows_arguments for site in sites) else NOT_KEPT
 
@@ -116,6 +116,7 @@ class InlineClauses:
                 return
             found = known.get(identifier)
             if found is None:
+                # `leaving` is the range of the caller. What counts here is whether control leaves the copy.
                 inner = replace(outer, argument=arguments.at(site), leaving=None)
                 found = known[identifier] = inner, self._leaves(site)
             enabling, leaves = found
@@ -137,8 +138,8 @@ class InlineClauses:
         return self._patched.identifiers
 
     def _copies(self, name: ProbeName) -> dict[int, InlineSite]:
-        """The rows of the probes in copies, in the order of the debug information, without those that got no
-        trampoline."""
+        """The rows of the probes in copies, in the order of the debug information. Sites that were refused, or got no
+        trampoline, have no row."""
         manifest = self._patched.manifest
         rows = np.flatnonzero(manifest.probes["kind"] == ProbeKind.KINST)
         start = manifest.functions["address"][manifest.probes["function"][rows]]
@@ -159,7 +160,8 @@ class InlineClauses:
     # -- ways out -----------------------------------------------------------------------------------------------------
 
     def _leaves(self, site: InlineSite) -> Leaves | None:
-        """A test for whether control leaves a copy at a site; None if it always does."""
+        """A test for whether control leaves a copy at a site; None if it always does. The probe fires before the
+        instruction, so that its target is computed from the trap frame."""
         row = self._patched.row_at(site.address)
         if not site.staying or row is None:
             return None
@@ -168,7 +170,7 @@ class InlineClauses:
         staying: tuple[Range, ...] = site.staying
 
         def leaves(firing: Firing) -> bool:
-            moved = firing.site - site.address
+            moved = firing.site - site.address  # the image may have copied itself elsewhere
             target = emulation.foreseen(firing.frame, pc)[-1] - moved
             return not any(low <= target < high for low, high in staying)
 

@@ -21,7 +21,7 @@ _CONTROL: Final = re.compile(r"^[\f\t\v ]*#(.*)$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Library:
-    """One file, and the libraries that it depends on, each with the line that says so."""
+    """One file, and the libraries that it depends on, each with its `#pragma D depends_on library`."""
 
     program: ProgramText
     needs: tuple[tuple[str, Span], ...]
@@ -33,8 +33,8 @@ class Library:
 
 
 def find(folders: Sequence[str]) -> dict[str, Library]:
-    """The libraries of all folders, by name. Of two with the same name the first counts. A folder that does not exist
-    has none.
+    """The libraries of all folders, by name. Of two with the same name the first is used. A folder that does not exist
+    is not an error, as in libdtrace.
 
     Raises:
         KinstError: a library cannot be read.
@@ -50,7 +50,8 @@ def find(folders: Sequence[str]) -> dict[str, Library]:
 
 
 def own(providers: Callable[[str], bool], types: ImageTypes) -> dict[str, Library]:
-    """Our libraries for arguments of the providers that are wanted, if the image has the types that they translate."""
+    """Our libraries with translators for the arguments of the providers that are wanted, if the image has the types
+    that they translate: without these, a library would not compile."""
     named = [name for name, needed in _OF_LINUX.items() if providers(name) and types.type_named(needed) is not None]
     if not named:
         return {}
@@ -81,7 +82,8 @@ class LibraryError(Exception):
 
 
 def _append(library: Library, libraries: Mapping[str, Library], order: dict[str, Library]) -> None:
-    """Add the libraries that this one needs, then this one. This is a loop, since a chain may be long."""
+    """Add the libraries that this one needs, then this one: a depth-first search without recursion, since a chain of
+    libraries may be longer than Python's stack."""
     way = [(library, iter(library.needs))]
     while way:
         current, needs = way[-1]
@@ -106,7 +108,8 @@ def _shown(circle: list[str]) -> str:
 
 
 def _needs(program: ProgramText) -> tuple[tuple[str, Span], ...]:
-    """The libraries that control lines name. Errors in them are reported when the library is read."""
+    """The libraries that `depends_on` pragmas name. They are searched for in the text, since the order must be known
+    before anything is parsed; errors in them are reported when the library is."""
     text = _COMMENT.sub(lambda match: match[0] if match[0][0] == '"' else re.sub(r"[^\n]", " ", match[0]), program.text)
     found = []
     for match in _CONTROL.finditer(text):

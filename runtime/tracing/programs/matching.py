@@ -57,9 +57,16 @@ class Matching:
         inlines: "InlineClauses | None" = None,
         others: Sequence[str] = (),
     ) -> None:
-        """`why` gives the reason why a description, by its four fields or as an identifier, patched nothing. `resolve`
-        finds a C type by its text. `inlines` knows the descriptions that mean inlined copies. `others` are providers
-        that the image may have but that have no probes in this run."""
+        """Match against what is registered now.
+
+        Args:
+            providers: of the session.
+            options: zdefs permits descriptions that match nothing.
+            why: gives the reason why a description, by its four fields or as an identifier, patched nothing.
+            resolve: finds a C type by its text.
+            inlines: what descriptions of inlined copies mean.
+            others: providers that the image may have, but that have no probes in this run.
+        """
         self._providers = providers
         self._options = options
         self._why = why
@@ -128,14 +135,18 @@ class Matching:
             reason = self._why(description)
             why = f"Unknown probe identifier{reason and ': '}{reason}"
         elif not self._providers.is_settled(probe.identifier):
-            why = f"{probe} is made when it is asked for, and its identifier may be another's next time: name the probe"
+            why = f"{probe} is created on demand, and its identifier may be another probe's next time: name the probe"
         else:
             name = ProbeName(probe.provider, probe.module, probe.function, probe.name)
             return _Found(name, np.array([probe.identifier], np.intp))
         raise DError("D_PDESC_INVAL", f'invalid probe description "{description}": {why}')
 
     def _parsed(self, description: str) -> ProbeName | None:
-        """The description's name; None if the provider is unknown, which is not an error by itself."""
+        """The description as a probe name; None if the provider is unknown, which is not an error by itself.
+
+        Raises:
+            DError: D_PDESC_INVAL.
+        """
         if description.count(":") > 3:
             why = "Overspecified probe description"
             raise DError("D_PDESC_INVAL", f'invalid probe description "{description}": {why}')
@@ -153,6 +164,7 @@ class Matching:
     def reason(self, fields: str) -> str:
         """Why a description matches nothing; empty if there is no known reason."""
         provider, name = fields.split(":")[0], fields.split(":")[-1]
+        # The most specific reason counts: a suggestion by spelling only where nothing is known about the description.
         reason = bpftrace_name(fields) if provider not in self._providers.names else ""
         reason = reason or self._why(fields) or refusal(name) or self._lacking(provider)
         names = {*self._providers.names, *self._others}
@@ -166,7 +178,8 @@ class Matching:
         return reason
 
     def _lacking(self, provider: str) -> str:
-        """Why a provider that is there has no probes at all, if what makes its probes is not in every image."""
+        """Why a registered provider has no probes at all: the image lacks what it makes them from. Empty: it has some,
+        or this is not the reason."""
         for one in self._providers:
             known = one.registration
             if (
@@ -178,7 +191,8 @@ class Matching:
         return ""
 
     def _arguments(self, identifiers: NDArray[np.intp]) -> tuple[tuple[CType, ...] | None, bool]:
-        """The argument types that all these probes share, and whether they differ."""
+        """The argument types that all these probes share, and whether they differ. As in libdtrace, args[] of a clause
+        is typed only if all its probes agree; otherwise it is D_ARGS_MULTI."""
         if not len(identifiers) or len(identifiers) > _MOST_TYPED:
             return None, len(identifiers) > 1
         first = self._providers.argument_types(int(identifiers[0]))
@@ -188,7 +202,7 @@ class Matching:
         return self._types_of(int(identifiers[0])), False
 
     def _why_untyped(self, identifiers: NDArray[np.intp], types: tuple[CType, ...] | None) -> str:
-        """Why the first of these probes has no types of arguments; empty if there is no more to say."""
+        """Why the first of these probes has no argument types; empty if there is no particular reason."""
         probe = self._providers.probe(int(identifiers[0])) if len(identifiers) else None
         return "" if probe is None else _UNTYPED.get((probe.provider, types), "")
 

@@ -1,4 +1,4 @@
-"""Programs as the user gives them: texts, and files, which are read here."""
+"""Programs as the user gives them: as text, or as files, which are read here."""
 
 import re
 import sys
@@ -25,7 +25,7 @@ class Origin(Enum):
 
     @property
     def missing_fields(self) -> str:
-        """The colons that make the description's last field the one that the option means."""
+        """The colons to append, so that the last field that is given is the one that the option means."""
         return {Origin.FUNCTION: ":", Origin.MODULE: "::", Origin.PROVIDER: ":::"}.get(self, "")
 
 

@@ -23,7 +23,7 @@ class ProgramError(KinstError):
         what = "failed to compile script" if program.is_script else "invalid probe specifier"
         what = "failed to compile library" if program.is_library else what
         caret = diagnostics.caret(error)
-        is_long = not program.is_script and "\n" in program.text  # the line with the place says enough
+        is_long = not program.is_script and "\n" in program.text  # then the message has a line number, not the text
         said = diagnostics.describe(error, has_tags=has_tags, has_lines=program.is_script or is_long)
         message = f"{what}: {said}" if is_long else f"{what} {program.name}: {said}"
         super().__init__("\n".join([message, *(f"    {line}" for line in caret.splitlines()), *hint.splitlines()]))
@@ -32,7 +32,7 @@ class ProgramError(KinstError):
 
 @dataclass(frozen=True, slots=True)
 class ParsedProgram:
-    """A program and its tree, with `if` expanded."""
+    """A program and its syntax tree, with `if` expanded."""
 
     program: ProgramText
     unit: tree.Unit
@@ -54,8 +54,8 @@ class ProgramReader:
         is_type: Callable[[str], bool],
         declare: Callable[[Sequence[ParsedProgram]], None],
     ) -> None:
-        """`arguments` are $1, $2, ...; `is_type` knows the names of D's and the image's types; `declare` raises DError
-        for what is wrong outside clauses."""
+        """`arguments` are $1, $2, ...; `is_type` knows the names of D's and the image's types; `declare` checks what is
+        outside clauses, and raises DError."""
         self._declare = declare
         self._read: list[ParsedProgram] = []
         self._options = options
@@ -83,8 +83,8 @@ class ProgramReader:
         return self._read[-1]
 
     def _first_error(self, begun: ParsedProgram, error: DError) -> DError:
-        """The error to report. Declarations take effect as they are read, so an error in one comes before a syntax
-        error after it."""
+        """The error to report. libdtrace processes a declaration as soon as yacc has reduced it, so that an error in
+        one is reported in place of a syntax error after it."""
         try:
             self._declare([*self._read, begun])
         except DError as earlier:
@@ -93,9 +93,9 @@ class ProgramReader:
 
     def failed(self, program: ProgramText, error: DError, *, hint: str = "") -> ProgramError:
         """The error as the user sees it. `hint` may give a reason."""
-        theirs = bpftrace_name(error.span.text) if error.tag == "D_SYNTAX" and error.span is not None else ""
-        if theirs:
-            error = DError(error.tag, f"{error.message}: {theirs}", error.span)
+        hint_of_name = bpftrace_name(error.span.text) if error.tag == "D_SYNTAX" and error.span is not None else ""
+        if hint_of_name:
+            error = DError(error.tag, f"{error.message}: {hint_of_name}", error.span)
         return ProgramError(program, error, has_tags=self._options.is_on("errtags"), hint=hint)
 
     def check_arguments(self, program: ProgramText) -> None:
@@ -159,10 +159,10 @@ def _with_colons(item: tree.TopLevel, colons: str) -> tree.TopLevel:
 
 def site_names(descriptions: Sequence[str], providers: Sequence[str]) -> list[ProbeName]:
     """The probes that must be patched into the image for these descriptions, each once. `providers` are those whose
-    probes are places in code.
+    probes are addresses in code.
 
-    As with kinst's ioctl, probes of kinst are created only for descriptions with that provider's name. An empty or
-    globbed provider means the probes that the image has anyway.
+    As with kinst's ioctl, kinst probes are created only for descriptions that name that provider: an empty or globbed
+    provider matches every instruction of the image otherwise.
     """
     names: dict[ProbeName, None] = {}
     for text in descriptions:

@@ -7,11 +7,11 @@ from kinst.runtime.machine.configuration import End
 from kinst.runtime.machine.device import Clock
 
 _LONGEST_LINE: Final = 4096  # bytes of a line that are searched again with what follows them
-_LINE_REST: Final = 20_000_000  # ns in which a line that matched can still be completed
+_LINE_REST: Final = 20_000_000  # ns that the rest of a line may take after a match
 
 
-class Ended(Protocol):
-    """A machine that can be ended."""
+class Machine(Protocol):
+    """A machine whose run can be ended."""
 
     @property
     def clock(self) -> Clock:
@@ -24,24 +24,24 @@ class Ended(Protocol):
 
 
 class UntilWatch:
-    """Searches each line of the console. A match ends the run when its line is complete, or a little later if the line
-    is a prompt."""
+    """Searches each line of the console. A match ends the run when its line is complete, or after a short time if the
+    line is a prompt, which never ends."""
 
-    def __init__(self, system: Ended) -> None:
-        """Nothing is looked for yet."""
+    def __init__(self, system: Machine) -> None:
+        """Nothing is searched for yet."""
         self._system = system
         self._expression: Expression | None = None
         self._line = b""
         self._end_at: int | None = None
 
-    def look_for(self, expression: Expression | None) -> None:
+    def search_for(self, expression: Expression | None) -> None:
         """Search from now on. A line that has begun is searched as well if the expression is the same as before."""
         if expression != self._expression:
             self._expression = expression
             self._line = b""
 
-    def look(self, data: bytes) -> None:
-        """Search what the guest printed: the line that it has begun with what there is of it now."""
+    def on_console(self, data: bytes) -> None:
+        """Search what the guest printed, together with the beginning of its line."""
         if self._expression is None:
             return
         for number, part in enumerate(data.split(b"\n")):

@@ -1,5 +1,5 @@
-"""Columns of numbers and text -> frames of pandas and polars. The only file that knows them, and it imports them when
-they are asked for."""
+"""Columns of numbers and text -> data frames of pandas and polars. Only this file imports them, and only when a frame
+is requested: neither is a dependency."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final

@@ -1,7 +1,7 @@
-"""What a run has recorded, as Python values -> frames of pandas and polars, and how a notebook shows it.
+"""What a run has recorded, as Python values -> data frames of pandas and polars, and HTML for a notebook.
 
-The values are lists and dicts as they are without that. Columns have the names that they have in files
-(`docs/formats.md`); symbols are text there, stacks the names of their frames with `;` between them, innermost first.
+The values are plain lists and dicts with these methods added. Columns have the names that they have in files
+(`docs/formats.md`); in a frame symbols are text, and stacks the names of their frames joined by `;`, innermost first.
 """
 
 import json
@@ -43,7 +43,7 @@ class Record:
 
 
 class _Framed:
-    """What has columns."""
+    """Something with columns, which data frames and tables show."""
 
     def _columns(self) -> Columns:
         raise NotImplementedError
@@ -87,11 +87,11 @@ class Probes(list[Probe], _Framed):
 
 
 class Aggregated(dict[Any, Any], _Framed):
-    """What an aggregation has for each key. The columns of a frame: key1, key2, ...; of a distribution `bucket`, its
-    smallest value, missing for the lowest of lquantize() and llquantize(); and `number`."""
+    """The value of an aggregation for each key. The columns of a frame: key1, key2, ...; for a distribution `bucket`,
+    the smallest value of the bucket, missing for the lowest of lquantize() and llquantize(); and `number`."""
 
     def __init__(self, aggregation: Aggregation, values: Mapping[Any, Any]) -> None:
-        """`values` by key, as `Reader.aggregation` tells."""
+        """`values` by key, as `Reader.aggregation` describes."""
         super().__init__(values)
         self.name = aggregation.shown  # as a program spells it, with the @
         self.function = aggregation.function.value  # count, sum, quantize, ...
@@ -120,8 +120,8 @@ class Aggregated(dict[Any, Any], _Framed):
 
 
 class FlamePicture:
-    """A flame graph of stacks that aggregations count. A notebook shows it at rest; the file of `save` can be searched
-    and zoomed."""
+    """A flame graph of stacks that aggregations count. A notebook shows a static picture; the file that `save` writes
+    can be searched and zoomed."""
 
     def __init__(self, svg: bytes) -> None:
         """Made by `Reader.flame_graph`."""
@@ -136,7 +136,7 @@ class FlamePicture:
             file.write(self.svg)
 
     def _repr_svg_(self) -> str:
-        """A picture in a picture, so that its styles are not those of the whole page."""
+        """An SVG that embeds the picture as an image: inline, its style sheet would apply to the whole notebook."""
         height = self.svg.partition(b' height="')[2].partition(b'"')[0].decode()
         size = f'width="{_WIDTH}" height="{height}"'
         data = f"data:image/svg+xml;base64,{b64encode(self.svg).decode()}"

@@ -21,7 +21,7 @@ from kinst.runtime.tracing.results.recorded import Aggregated, FlamePicture, Rec
 from kinst.runtime.tracing.tracer import Output, Tracer
 from kinst.targets.errors import UsageError
 
-_CONSOLE: Final = 128 << 20  # bytes of the console that are kept; of more, the last half of them or more
+_CONSOLE: Final = 128 << 20  # bytes of the console that are kept; when there are more, the last half of that stays
 _CUT: Final = f"the guest has printed more than {_CONSOLE >> 20} MiB: only the last of it is kept"
 _PYTHON: Final = Style(int, Place, bytes)
 _VALUES: Final = ("value", "stack-frames", "memory")  # the keys of `json_output`'s objects that have recorded values
@@ -31,7 +31,7 @@ class Kept:
     """Keeps what a run reports until it is read; a consumer like those that print. Implements `tracer.Output`."""
 
     def __init__(self, tracer: Tracer, messages: list[str]) -> None:
-        """`messages` gets what dtrace would print on stderr; others may add to it."""
+        """`messages` receives what dtrace would print on stderr; others may add to it."""
         self._clauses = tracer.clauses
         self._describe: Callable[[int], Probe | None] = tracer.probe
         self._actions = PerformedActions(
@@ -40,7 +40,7 @@ class Kept:
         self._records: deque[Record] = deque()
         self.console = bytearray()
         self.messages = messages
-        self._on_records: Callable[[], None] | None = None  # if someone waits for them
+        self._on_records: Callable[[], None] | None = None  # None: nobody waits for records
 
     @property
     def status(self) -> int | None:
@@ -49,7 +49,7 @@ class Kept:
 
     @contextmanager
     def calling(self, on_records: Callable[[], None]) -> Iterator[None]:
-        """Calls `on_records` when records come, in this context."""
+        """Within this context, call `on_records` whenever records arrive."""
         self._on_records = on_records
         try:
             yield
@@ -63,7 +63,7 @@ class Kept:
         return taken
 
     def consume(self, taken: Sequence[Recorded | ErrorRecord | bytes]) -> None:
-        """Keep the entries, and perform the actions that waited for this, in this order."""
+        """Keep the entries, and perform the actions of the consumer, such as clear(), in the order of the entries."""
         for entry in taken:
             if isinstance(entry, tuple):
                 self._consume(entry)
@@ -77,16 +77,16 @@ class Kept:
     def _print(self, data: bytes) -> None:
         self.console += data
         if len(self.console) > _CONSOLE:
-            del self.console[: -_CONSOLE // 2]
+            del self.console[: -_CONSOLE // 2]  # half at a time: to remove each line alone would move all of it
             self.messages += () if _CUT in self.messages else (_CUT,)
 
     def _consume(self, record: Recorded) -> None:
         cpu, identifier, clause, time, values = record
         probe = self._describe(identifier)
         assert probe is not None, "what fired is known"
-        told = self._actions.of_record(self._clauses[clause], values)
-        found = [one[key] for one in told for key in _VALUES if key in one]
-        text = "".join(one["message"] for one in told if "message" in one)
+        objects = self._actions.of_record(self._clauses[clause], values)
+        found = [one[key] for one in objects for key in _VALUES if key in one]
+        text = "".join(one["message"] for one in objects if "message" in one)
         self._records.append(Record(probe, cpu, time, tuple(found), text))
 
     def drops(self, drops: Iterable[Drop]) -> None:
@@ -112,7 +112,7 @@ class Reader:
         self._open: tuple[Tracer, Kept, Output] | None = (tracer, kept, output or kept)
 
     def _read(self) -> tuple[Tracer, Kept]:
-        """Both, when all there is has been read. Raises UsageError: it was closed."""
+        """The tracer, and what was kept, brought up to date. Raises UsageError: it was closed."""
         if self._open is None:
             raise UsageError("the trace was closed: read what you need before")
         tracer, kept, output = self._open
@@ -161,10 +161,10 @@ class Reader:
         values = JsonValues(tracer.symbols, _PYTHON)
         actions = (action for clause in tracer.clauses for action in clause.actions)
         known = {one.aggregation.name: one.aggregation for one in actions if isinstance(one, Aggregate)}
-        told = (values.aggregation(one, tracer.totals.rows(one))["aggregation-data"] for one in known.values())
+        objects = (values.aggregation(one, tracer.totals.rows(one))["aggregation-data"] for one in known.values())
         return {
             name: Aggregated(one, {_key(row["keys"]): _value(row) for row in rows})
-            for (name, one), rows in zip(known.items(), told, strict=True)
+            for (name, one), rows in zip(known.items(), objects, strict=True)
         }
 
     def flame_graph(self, *names: str, title: str = "stacks") -> FlamePicture:
@@ -183,7 +183,8 @@ class Reader:
 
     @property
     def console(self) -> bytes:
-        """What the guest has printed so far; if it is very much, the last 64 MiB or more, which `messages` says."""
+        """What the guest has printed so far. Of more than 128 MiB only the end is kept, at least 64 MiB, and `messages`
+        says so."""
         return bytes(self._read()[1].console)
 
     @property
@@ -198,7 +199,7 @@ class Reader:
 
 
 def _key(keys: Sequence[Any]) -> Any:
-    """Keys with tuples in place of lists and structs: a key of a dict must not change."""
+    """Keys with tuples in place of lists and dicts: a key of a dict must be hashable."""
     found = tuple(map(_fixed, keys))
     return found[0] if len(found) == 1 else found
 

@@ -1,4 +1,4 @@
-"""A run that is over -> what a report says of it: what was run, where, for how long, and how it ended."""
+"""A run that is over -> the facts at the top of its report: what was run, on what, for how long, and how it ended."""
 
 import platform
 import shlex
@@ -58,7 +58,7 @@ def _machine(tracing: Tracing) -> Iterator[tuple[str, str]]:
 
 
 def _ending(end: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """How the run ended, beside the reason."""
+    """How the run ended, in addition to the reason."""
     if "message" in end:
         yield "error", str(end["message"])
     for cpu in end.get("cpus", ()):

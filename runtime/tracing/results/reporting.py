@@ -1,4 +1,4 @@
-"""A run with its output -> the same, and beside it a report: one HTML page, written when the run is over."""
+"""A run with its output -> the same output, and a report: one HTML page, written when the run is over."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, BinaryIO, Final
@@ -21,7 +21,7 @@ from kinst.runtime.consumer.report.page import Report, report_lines
 from kinst.runtime.consumer.report.tables import Records, aggregation_tables, aggregations_of
 from kinst.runtime.providers.provider import Probe
 from kinst.runtime.tracing.documents import title_of
-from kinst.runtime.tracing.looking import look_often
+from kinst.runtime.tracing.frequent_snapshots import sample_often
 from kinst.runtime.tracing.outputs import Consumer
 from kinst.runtime.tracing.results.report_facts import Watch, facts
 from kinst.runtime.tracing.tracing import Tracing
@@ -34,17 +34,17 @@ _INSTRUCTIONS: Final = 50_000  # that are shown
 
 
 class Reporting:
-    """An output with a report beside it; implements `outputs.Consumer`."""
+    """An output that also collects for a report; implements `outputs.Consumer`."""
 
     def __init__(self, consumer: Consumer, tracing: Tracing, page: BinaryIO, command: Sequence[str]) -> None:
-        """`page` gets the report of what `command` ran. The tracer counts hits, and notes times and tasks."""
+        """`page` receives the report of what `command` ran. The tracer records hits, times and tasks."""
         tracer = tracing.tracer
         self._consumer, self._tracing, self._page, self._command = consumer, tracing, page, command
         self._watch, self._start = Watch(), tracer.now()
         self._values = JsonValues(tracer.symbols)
         self._collected = Collected(tracer.totals, self._values, tracer.probe)
         self._added = AddedOverTime(self._start)
-        look_often(tracer, self._added.add)
+        sample_often(tracer, self._added.add)
 
     @property
     def status(self) -> int | None:
@@ -64,9 +64,9 @@ class Reporting:
 
     def notices(self, notices: Iterable[str]) -> None:
         """See `Consumer`."""
-        told = list(notices)
-        self._collected.notices(told)
-        self._consumer.notices(told)
+        lines = list(notices)
+        self._collected.notices(lines)
+        self._consumer.notices(lines)
 
     def flush(self) -> None:
         """See `Consumer`."""
@@ -74,16 +74,16 @@ class Reporting:
 
     def finish(self, end: Mapping[str, Any] | None) -> None:
         """Finish the output, and write the page."""
-        self._consumer.finish(end)
+        self._consumer.finish(end)  # first: the output must be whole even if the page cannot be written
         for line in report_lines(self._report(end or {})):
             self._page.write(line.encode("utf-8", "backslashreplace") + b"\n")
         self._page.flush()
 
-    # -- what the page has --------------------------------------------------------------------------------------------
+    # -- the page -----------------------------------------------------------------------------------------------------
 
     def _report(self, end: Mapping[str, Any]) -> Report:
         tracer, collected = self._tracing.tracer, self._collected
-        assert tracer.hits is not None, "a report asks for them"
+        assert tracer.hits is not None, "a request with a report records hits"
         reason = str(end.get("reason", ""))
         records = Records(tracer.clauses, tracer.probe, tracer.symbols, self._start)
         flame, calls = self._stacks()

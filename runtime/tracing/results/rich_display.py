@@ -1,5 +1,5 @@
-"""Columns, and what aggregations hold -> HTML for a notebook: tables and bars, without scripts and styles of a page, so
-that they look the same where both are taken out."""
+"""Columns and aggregations -> HTML for a notebook: tables and bars. They use no scripts and no style sheet, since
+viewers such as GitHub's remove both."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
@@ -26,8 +26,8 @@ def table(columns: Columns) -> str:
 
 
 def aggregation(title: str, rows: Sequence[Row]) -> str:
-    """The keys with bars: one for each number, or a histogram for each distribution. dtrace's order puts what counts
-    most at the end, so the last rows are shown, the greatest first."""
+    """The keys with bars: one for each number, or a histogram for each distribution. dtrace prints in ascending order,
+    so the last rows are shown, the greatest first."""
     keys = max((len(keys) for keys, _ in rows), default=0)
     caption = f"<caption{_LEFT}><b>{escape(title)}</b></caption>"
     if any(isinstance(value, Mapping) for _, value in rows):
@@ -63,7 +63,7 @@ def _histogram(keys: Sequence[Cell], counts: Mapping[Any, int]) -> str:
 
 
 def bar(value: int, greatest: int) -> str:
-    """A bar of block characters, as long as the value is beside the greatest."""
+    """A bar of block characters, whose length is proportional to the value: the greatest takes the full width."""
     eighths = round(8 * _BAR * value / greatest) if greatest > 0 and value > 0 else 0
     return "█" * (eighths // 8) + _EIGHTHS[eighths % 8].strip()
 

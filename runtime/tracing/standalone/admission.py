@@ -1,4 +1,4 @@
-"""A checked clause and what an image keeps of its hits -> whether the clause can run over that, or else why not."""
+"""A checked clause and what an image keeps of its hits -> whether that is enough to run the clause, or else why not."""
 
 from collections.abc import Callable
 from typing import Final
@@ -14,12 +14,13 @@ from kinst.targets.errors import KinstError
 from kinst.targets.manifest.packed import Manifest, ProbeKind
 from kinst.targets.standalone import TIME, Action, Standalone
 
-_LOOKS: Final = "it looks at arguments or registers"
+_READS: Final = "it reads arguments or registers"
 
 
 def arguments_of(wanted: Needs, kinds: set[int], arch: ArchFacts) -> dict[str, str]:
-    """The fields for arguments, and the registers that hold them, if it is the same one for all probes. kinst's probes
-    have none, and of a return's the first is known."""
+    """The fields for arguments, each with the register that holds it if that is the same for all probes; else with an
+    empty name. kinst's probes have no arguments, and at a return arg1 is the only one in a register: fbt's arg0 is an
+    offset."""
     names = arch.registers
     if ProbeKind.FBT_ENTRY not in kinds:
         is_wanted = ProbeKind.FBT_RETURN in kinds and 1 in wanted.arguments
@@ -29,13 +30,13 @@ def arguments_of(wanted: Needs, kinds: set[int], arch: ArchFacts) -> dict[str, s
 
 
 def registers_of(wanted: Needs, arch: ArchFacts) -> list[str]:
-    """The fields for registers."""
+    """The fields for registers. The PC needs none: it is the address of the site."""
     names = arch.registers
     return [names[number] for number in sorted(wanted.registers) if number < len(names) and number != arch.pc]
 
 
 class Admission:
-    """Which clauses can run over what one image keeps."""
+    """Which clauses can run over what one standalone image keeps."""
 
     def __init__(
         self,
@@ -47,37 +48,46 @@ class Admission:
         is_made_here: bool,
         cpus: int,
     ) -> None:
-        """`warn` is called for what may surprise. `is_made_here`: by --method jump, in place of breakpoints that
-        would tell more. `cpus`: how many the machine has then."""
+        """Admit by what `kept` says.
+
+        Args:
+            manifest: the image's.
+            kept: what the image keeps.
+            arch: its machine.
+            warn: called with warnings.
+            is_made_here: by --method jump, where breakpoints would give a clause everything.
+            cpus: how many the machine has then.
+        """
         self._manifest, self._kept, self._arch, self._warn = manifest, kept, arch, warn
         self._identifiers = manifest.identifiers
         self._has_warned = False
         self._is_made_here, self._has_cpus = is_made_here, cpus > 1
 
     def __call__(self, clause: Clause, probes: NDArray[np.intp], delivery: Delivery) -> None:
-        """Let a clause of these probes pass.
+        """Check a clause.
 
         Args:
             clause: the clause.
-            probes: their identifiers; those that are not the image's do not matter.
-            delivery: how its hits are delivered where there are breakpoints.
+            probes: the identifiers of its probes; those that are not the image's, such as BEGIN's, do not matter.
+            delivery: how its hits would be delivered with breakpoints.
 
         Raises:
-            KinstError: it looks at what the image does not keep.
+            KinstError: it reads what the image does not keep.
         """
         kinds = set(self._manifest.probes["kind"][np.isin(self._identifiers, probes)].tolist())
         wanted = needs(clause)
-        why_told = _LOOKS if delivery.way is Way.RECORD else delivery.why
+        # A clause that could be counted with breakpoints needs nothing but the counters. Any other needs records.
+        why = _READS if delivery.way is Way.RECORD else delivery.why
         if kinds and self._is_made_here:
-            self._check_counts(clause, wanted, why_told)
-        if not kinds or not why_told:
+            self._check_counts(clause, wanted, why)
+        if not kinds or not why:
             return
         arguments = arguments_of(wanted, kinds, self._arch)
         fields = [*arguments, *registers_of(wanted, self._arch), *([TIME] if wanted.has_time else [])]
         if wanted.others:
             raise KinstError(f"{clause.description}: no image records {', '.join(sorted(wanted.others))}")
         if self._kept.action is Action.COUNT:
-            raise self._refusal(clause, f"{why_told}, and the image only counts", fields)
+            raise self._refusal(clause, f"{why}, and the image only counts", fields)
         held = {*self._kept.fields, *(name for name, held in arguments.items() if held in self._kept.fields)}
         missing = [name for name in fields if name not in held]
         if missing:
@@ -86,15 +96,15 @@ class Admission:
             self._has_warned = True
             self._warn("records do not tell threads from each other: self-> is the same in all of them")
 
-    def _check_counts(self, clause: Clause, wanted: Needs, why_told: str) -> None:
-        """What the same program prints with breakpoints, it prints with jumps, or it is refused."""
+    def _check_counts(self, clause: Clause, wanted: Needs, why: str) -> None:
+        """Refuse a clause that would print with jumps anything else than with breakpoints."""
         if self._has_cpus and wanted.has_cpu:
-            why_told = "its CPU matters, and all CPUs count together"
-        if why_told:
-            raise KinstError(f"{clause.description}: {why_told}: --method jump only counts: leave it out")
+            why = "its CPU matters, and all CPUs count together"
+        if why:
+            raise KinstError(f"{clause.description}: {why}: --method jump only counts: leave it out")
 
     def _refusal(self, clause: Clause, why: str, fields: list[str]) -> KinstError:
-        """With the action that keeps what the clause wants, and what is kept now."""
+        """The error, with the --action that keeps what the clause reads in addition to what is kept now."""
         action = ",".join(dict.fromkeys((*self._kept.fields, *fields)))
         return KinstError(
             f"{clause.description}: {why}: kinst-rewrite --standalone --action record{action and ':'}{action} keeps it"

@@ -1,4 +1,4 @@
-"""An image -> the memory that clauses may read though no guest is there: what nobody writes to."""
+"""An image -> the memory that clauses may read without a guest: its read-only sections or segments."""
 
 from kinst.runtime.clauses.guest.guest_memory import no_guest
 from kinst.runtime.clauses.scratch import TAG, Scratch
@@ -47,7 +47,7 @@ class ConstantMemory:
         return found
 
     def _constant(self, address: int) -> int:
-        """How many bytes from an address on never change."""
+        """How many bytes from an address on are read-only."""
         return next((place.stop - address for place in self._places if address in place), 0)
 
 

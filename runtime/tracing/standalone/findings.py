@@ -1,7 +1,7 @@
-"""Memory of a standalone image -> what its probes have counted or recorded since the last look.
+"""Memory of a standalone image -> what its probes have counted or recorded since the last time.
 
-See `kinst.targets.standalone` for the form. The guest stands still while memory is read, but it may stand in the middle
-of a record, and it may have been started again since the last time.
+See `kinst.targets.standalone` for the layout. While memory is read, the guest may be stopped in the middle of writing a
+record, or run on; and it may have been restarted since the last time.
 """
 
 from collections.abc import Callable
@@ -18,8 +18,8 @@ Read = Callable[[int, int], bytes]  # link address, size -> bytes
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What was found. `hits` has a number for each site; `records` a row for each record: the site's row, and its
-    fields."""
+    """What was new in memory. `hits` has a count for each site; `records` a row for each record: the site's row, and
+    its fields."""
 
     hits: NDArray[np.uint64]
     records: NDArray[np.uint64]
@@ -27,18 +27,18 @@ class Found:
 
 
 class Findings:
-    """What a standalone image has found so far."""
+    """The counters or the ring of records of one standalone image."""
 
     def __init__(self, standalone: Standalone, sites: int) -> None:
-        """`sites` is the number of the manifest's."""
+        """`sites` is the number of sites in the manifest."""
         self._kept = standalone
         self._sites = sites
-        self._hits = np.zeros(sites, np.uint64)  # those that were taken
+        self._hits = np.zeros(sites, np.uint64)  # the counters at the last time
         self._next = 0  # the record to take next
         self._awaited = -1  # a record that was not finished the last time
 
     def take(self, read: Read, *, is_last: bool) -> Found:
-        """What is new. A record that is not finished is waited for until the next time, unless this is the last.
+        """What is new. A record that is not finished is left for the next time, once, unless this is the last.
 
         Raises:
             MachineError: this cannot be what the image wrote.
@@ -49,25 +49,32 @@ class Findings:
         return Found(np.zeros(self._sites, np.uint64), records, lost)
 
     def _counted(self, read: Read) -> NDArray[np.uint64]:
-        """A counter never goes back: if it did, the guest was started again."""
+        """New hits by site. Counters only grow: one that has shrunk means that the guest was restarted."""
         hits = np.frombuffer(read(self._kept.address, WORD * self._sites), "<u8")
         new = np.where(hits >= self._hits, hits - self._hits, hits)
         self._hits = hits
         return new
 
     def _recorded(self, read: Read, *, is_last: bool) -> tuple[NDArray[np.uint64], int]:
-        """New records in their order, and how many are lost."""
+        """New records in order, and how many are lost.
+
+        A writer first takes a number from the head of the ring, then writes the record into that place, and last the
+        number plus one, which marks it as finished. So a place that holds any other number was taken and not finished,
+        or was overwritten since by a record that is a capacity later.
+        """
         kept = self._kept
         begun = int.from_bytes(read(kept.address, WORD), "little")
-        if begun < self._next:  # the guest was started again
+        if begun < self._next:  # the guest was restarted
             self._next, self._awaited = 0, -1
         start = self._next
         first = max(start, begun - kept.capacity)
         lost = first - start
         places = self._places(read, first, begun)
         numbers = np.arange(first, begun, dtype=np.uint64)
-        is_done = places[:, 0] == numbers + np.uint64(1)
-        end = None if is_last else self._end(numbers[~is_done])
+        later = int.from_bytes(read(kept.address, WORD), "little")  # whose writers may have reused the places by now
+        is_whole = numbers + np.uint64(kept.capacity) >= np.uint64(later)
+        is_done = (places[:, 0] == numbers + np.uint64(1)) & is_whole
+        end = None if is_last else self._end(numbers[~is_done & is_whole])
         self._next = begun if end is None else end
         chosen = is_done & (numbers < np.uint64(self._next))
         lost += self._next - first - int(chosen.sum())
@@ -77,15 +84,15 @@ class Findings:
         return records, lost
 
     def _end(self, unfinished: NDArray[np.uint64]) -> int | None:
-        """The record to begin with the next time: the first that is not finished, if it was not awaited before; None:
-        all that were begun are taken."""
+        """The record to begin with the next time: the first unfinished one that was not awaited before. An interrupted
+        writer finishes by then; one that never does must not hold up the records after it. None: none is awaited."""
         awaited = next((one for one in unfinished.tolist() if one > self._awaited), None)
         if awaited is not None:
             self._awaited = awaited
         return awaited
 
     def _places(self, read: Read, first: int, end: int) -> NDArray[np.uint64]:
-        """The words of records, whatever they are of."""
+        """The words of the ring's places from record `first` to before `end`, a row each, finished or not."""
         kept = self._kept
         pieces = []
         while first < end:

@@ -1,4 +1,5 @@
-"""A standalone image in our own machine, which runs it as any other; when it stops, its memory is read."""
+"""A standalone image in our own machine, which runs it like any image, and reads its counters or records when it
+stops."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -14,8 +15,8 @@ from kinst.runtime.tracing.host.surroundings import Surroundings
 from kinst.runtime.tracing.running import PAUSES
 from kinst.runtime.tracing.standalone.copies import copy_of
 from kinst.runtime.tracing.standalone.drawn_counters import CLEARED
+from kinst.runtime.tracing.standalone.foreign_stores import ForeignStores
 from kinst.runtime.tracing.standalone.probes import StandaloneProbes
-from kinst.runtime.tracing.standalone.untouched import Untouched
 from kinst.targets.c_types import ImageTypes
 from kinst.targets.elf.header import PT_LOAD
 from kinst.targets.errors import MachineError
@@ -23,7 +24,7 @@ from kinst.targets.standalone import Action
 
 
 class StandaloneGuest:
-    """What a standalone image keeps, in the memory of a machine."""
+    """The counters or records of a standalone image, in the memory of a machine."""
 
     def __init__(self, probes: StandaloneProbes, system: System, loaded: Loaded, *, is_made_here: bool) -> None:
         """The image is loaded and has not run. `is_made_here`: by --method jump."""
@@ -32,10 +33,12 @@ class StandaloneGuest:
         self._warn: Callable[[str], None] = lambda _line: None
         self._has_warned = False
         kept, manifest = probes.kept, probes.manifest
-        self._untouched = Untouched(manifest, kept, system, loaded, self._start, self._place, is_made_here=is_made_here)
+        self._stores = ForeignStores(
+            manifest, kept, system, loaded, self._start, self._place, is_made_here=is_made_here
+        )
 
     def surroundings(self, types: ImageTypes, warn: Callable[[str], None]) -> Surroundings:
-        """What clauses can see: no more than if it ran elsewhere."""
+        """What clauses can see: no more than if the image ran on hardware, so that programs print the same."""
         system, self._warn = self._system, warn
         host = GuestHost(system, user_mode(system.arch, system.engine.live.get))
         found = self._probes.surroundings(host, self._loaded, types, self._begin, self._probes.admitting(warn))
@@ -44,13 +47,13 @@ class StandaloneGuest:
 
     def _begin(self, sites: SiteTable | None) -> None:
         self._probes.check(sites)
-        self._untouched.begin()
+        self._stores.begin()
 
-    def look(self, end: End) -> None:
-        """Let its probes fire for what they have found since the last time. `end` is why the machine stopped.
+    def collect(self, end: End) -> None:
+        """Let the probes fire for what was counted or recorded since the last time. `end` is why the machine stopped.
 
         Raises:
-            MachineError: the image went on where its trampolines are not, or stored to them or to its counters.
+            MachineError: the image continued in a copy of itself, or overwrote its trampolines or counters.
         """
         other = copy_of(self._probes.manifest, self._loaded, self._system.memory)
         if other is not None:
@@ -58,31 +61,31 @@ class StandaloneGuest:
                 f"the image copied itself to {other:#x} and goes on there, without its trampolines: what it did and "
                 "counted then means nothing: breakpoints (kinst-run without --method jump) move along"
             )
-        self._look(is_last=end not in PAUSES)
-        if self._untouched.is_cleared and not self._has_warned:
+        self._collect(is_last=end not in PAUSES)
+        if self._stores.is_cleared and not self._has_warned:
             self._has_warned = True
             self._warn(CLEARED)
 
     def after_turn(self) -> None:
-        """A CPU stands between two instructions. Raises MachineError: as `look`."""
-        self._untouched.after_turn()
+        """Check, between two turns of a CPU, for overwritten counters. Raises MachineError: as `collect`."""
+        self._stores.after_turn()
 
     def _fold(self) -> None:
-        """Give counts to aggregations that somebody is about to look at. Records fire when the machine has stopped: who
-        looks may be one of their clauses."""
+        """Add counts to the aggregations, before a snapshot of these. Records wait until the machine has stopped: a
+        snapshot may be taken by one of their own clauses, in the middle of their replay."""
         if self._probes.kept.action is Action.COUNT:
-            self._look(is_last=False)
+            self._collect(is_last=False)
 
-    def _look(self, *, is_last: bool) -> None:
-        if self._untouched.is_untouched(is_last=is_last):
+    def _collect(self, *, is_last: bool) -> None:
+        if self._stores.is_clean(is_last=is_last):
             self._probes.fire(self._probes.find(self._read, is_last=is_last))
 
     def _read(self, address: int, size: int) -> bytes:
         data = self._system.memory.read(address - self._probes.kept.address + self._start, size)
-        return self._untouched.counted(data) if self._probes.kept.action is Action.COUNT else data
+        return self._stores.counted(data) if self._probes.kept.action is Action.COUNT else data
 
     def _place(self, address: int) -> str:
-        """``module`function+0x1c`` of the running image, wherever it is called by its physical address."""
+        """``module`function+0x1c`` for an address of the running image, which may be a physical one."""
         assert self._symbols is not None, "surroundings() comes first"
         found = self._symbols.describe(address, "stack")
         for virtual, start, size in self._loaded.segments:
@@ -92,7 +95,8 @@ class StandaloneGuest:
 
     @property
     def _start(self) -> int:
-        """Where the memory for it is: what no segment has is as far from where the file says as they are."""
+        """The physical address of the counters or the ring. Outside all segments, it is moved as far from what the file
+        says as the segments were."""
         kept, loaded = self._probes.kept, self._loaded
         start = loaded.physical(kept.address)
         if start is not None:

@@ -1,6 +1,6 @@
-"""An image that keeps what its probes find, wherever it runs -> its probes, which fire for what is found in its memory.
+"""A standalone image, wherever it runs -> its probes, which fire for what it counted or recorded in its memory.
 
-Nothing is known of a hit but what the image kept: no stacks, no threads, and of memory only what never changes.
+Nothing is known of a hit but what the image kept: of memory the words of its record, and what is read-only.
 """
 
 from collections.abc import Callable
@@ -10,46 +10,49 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from kinst.runtime.clauses.environment import GuestProfile
 from kinst.runtime.clauses.guest.no_guest import NoUserSymbols
 from kinst.runtime.clauses.guest.symbols import ImageSymbols
-from kinst.runtime.clauses.profiles import BareProfile
-from kinst.runtime.clauses.scratch import Scratch
+from kinst.runtime.clauses.profiles import Guest, profile_for
 from kinst.runtime.machine.loading.loaded import Loaded
 from kinst.runtime.patched.sites import Patched, SiteHooks, SiteTable
 from kinst.runtime.providers.dtrace import DtraceProvider
+from kinst.runtime.systems.registry import SYSTEMS
 from kinst.runtime.tracing.host.contract import Host, blank_firing
-from kinst.runtime.tracing.host.surroundings import SCRATCH, Admit, Surroundings
+from kinst.runtime.tracing.host.surroundings import Admit, Surroundings
 from kinst.runtime.tracing.images.image_probes import providers_of
 from kinst.runtime.tracing.images.preparing import Prepared
 from kinst.runtime.tracing.standalone.admission import Admission
-from kinst.runtime.tracing.standalone.constants import ConstantMemory
+from kinst.runtime.tracing.standalone.columns import CpuSource, in_order, own_number
 from kinst.runtime.tracing.standalone.findings import Findings, Found, Read
+from kinst.runtime.tracing.standalone.record_threads import RecordThreads
 from kinst.runtime.tracing.standalone.recorded import RecordedHits
 from kinst.runtime.trap.arch.registry import emulator
 from kinst.runtime.trap.trap_frame import TrapFrame
+from kinst.runtime.unwinding.stack_regions import StackRegions, stack_size
 from kinst.targets.c_types import ImageTypes
 from kinst.targets.errors import KinstError
 from kinst.targets.manifest.packed import Manifest
 from kinst.targets.standalone import Action, Standalone
 
-_CPU: Final = 0  # the one that is shown for all
+_CPU: Final = 0  # records do not have their CPU: all are shown as from this one
 
 
 class KeptProbes:
-    """The probes of one image, before and after it is known what that keeps."""
+    """The probes of one image. What it keeps of hits may be decided later (`expect`)."""
 
-    def __init__(self, prepared: Prepared, manifest: Manifest | None) -> None:
-        """`manifest` names the probes; None: there are none. Nothing is kept yet."""
+    def __init__(self, prepared: Prepared, manifest: Manifest | None, warn: Callable[[str], None]) -> None:
+        """`manifest` names the probes; None: there are none. `warn` is called with what is not shown whole."""
         self.manifest = manifest
         self._prepared = prepared
-        self._hits = RecordedHits(prepared.image.facts)
+        self._hits = RecordedHits(prepared.original, prepared.program, warn)
         self._findings: Findings | None = None
         self._rows: NDArray[np.intp] | None = None
         self._lost = 0
 
     @property
     def frame(self) -> TrapFrame:
-        """What clauses see of registers."""
+        """The registers, as clauses see them."""
         return self._hits.frame
 
     def surroundings(
@@ -73,34 +76,65 @@ class KeptProbes:
         providers = providers_of(dtrace, host, sites, loaded, types)
         if sites is not None:
             self._hits.attach(sites, host.now)
-        scratch = Scratch(SCRATCH)
-        symbols = ImageSymbols(prepared.original, lambda: prepared.program().functions)
+        stacks, profile = self._hits.stacks, self._profile(types)
+        stacks.cross(profile.interrupted)
+        symbols = ImageSymbols(
+            prepared.original, lambda: prepared.program().functions, follows_call=stacks.follows_call
+        )
         return Surroundings(
             host=host,
             providers=providers,
             dtrace=dtrace,
-            scratch=scratch,
-            memory=ConstantMemory(prepared.original, scratch),
+            scratch=self._hits.scratch,
+            memory=self._hits.memory,
+            stacks=stacks,
             symbols=symbols,
             user_symbols=NoUserSymbols(symbols.object_start),
-            profile=BareProfile(prepared.path.name),
+            profile=profile,
             arm=lambda: arm(sites),
             admit=admit,
             timestamp=self._hits.now,
             take_drops=self._take_drops,
         )
 
-    def expect(self, kept: Standalone, sites: int, timebase: int, rows: NDArray[np.intp] | None = None) -> None:
-        """From now on, memory has what `kept` says.
+    def _profile(self, types: ImageTypes) -> GuestProfile:
+        """What records show of the system in the image."""
+        prepared, hits = self._prepared, self._hits
+        arch, size = prepared.image.facts, stack_size(prepared.original.symbols)
+        memory = hits.memory
+        regions = StackRegions(lambda _address: True, size)
+        known = Guest(
+            name=prepared.path.name,
+            arch=arch,
+            types=types,
+            memory=memory,
+            is_user=lambda _firing: False,
+            threads=RecordThreads(regions, arch.stack_pointer, hits.stacks.reach, lambda: memory.task),
+            symbol=prepared.original.symbols.address_of,
+            stack_size=size,
+            task=lambda: memory.task,
+        )
+        return profile_for(known, SYSTEMS, prepared.request.system)
+
+    def expect(
+        self,
+        kept: Standalone,
+        sites: int,
+        timebase: int,
+        rows: NDArray[np.intp] | None = None,
+        cpu: CpuSource | None = None,
+    ) -> None:
+        """Set what memory holds from now on.
 
         Args:
             kept: what the image keeps.
-            sites: how many it has.
-            timebase: how many times a second the clock in records counts.
-            rows: for each of its sites the row in the manifest; None: they are the same.
+            sites: how many sites it has.
+            timebase: the frequency of the clock in records, in Hz.
+            rows: for each of its sites the row in the manifest; None: the rows are equal.
+            cpu: where records have the number of their CPU; None: the CPU's own number.
         """
         self._findings, self._rows = Findings(kept, sites), rows
-        self._hits.expect(kept.fields, timebase)
+        self._hits.expect(kept.fields, timebase, cpu or own_number(self._prepared.image.facts))
 
     def find(self, read: Read, *, is_last: bool) -> Found:
         """What is new in memory, which `read` reads by link addresses. Raises MachineError."""
@@ -108,11 +142,12 @@ class KeptProbes:
         found = self._findings.take(read, is_last=is_last)
         self._lost += found.lost
         found = found if self._rows is None else _by_rows(found, self._rows)
+        found = replace(found, records=in_order(found.records, self._hits.columns))
         self._hits.begin(found)
         return found
 
     def fire(self, found: Found) -> None:
-        """Let probes fire for it."""
+        """Let probes fire for what `find` found."""
         self._hits.fire(found, blank_firing(self.frame, _CPU, _CPU))
 
     def _take_drops(self) -> dict[int, int]:
@@ -122,17 +157,17 @@ class KeptProbes:
 
 
 class StandaloneProbes(KeptProbes):
-    """Those of an image that was made standalone for something, once and for all."""
+    """The probes of an image whose file says what it keeps."""
 
-    def __init__(self, prepared: Prepared, manifest: Manifest, kept: Standalone) -> None:
-        """`manifest` is the one of the prepared image, and `kept` what that says about what it keeps."""
-        super().__init__(prepared, manifest)
+    def __init__(self, prepared: Prepared, manifest: Manifest, kept: Standalone, warn: Callable[[str], None]) -> None:
+        """`manifest` is the one of the prepared image, and `kept` is in it; `warn`: see `KeptProbes`."""
+        super().__init__(prepared, manifest, warn)
         self.manifest: Manifest = manifest
         self.kept = kept
         self.expect(kept, len(manifest.sites), prepared.facts.timebase)
 
     def admitting(self, warn: Callable[[str], None]) -> Admission:
-        """What lets pass the clauses that look at nothing else. `warn` is called with what may surprise."""
+        """The check of clauses against what is kept. `warn` is called with warnings."""
         return Admission(
             *(self.manifest, self.kept, self._prepared.image.facts, warn),
             is_made_here=self._prepared.planned.plan is not None,
@@ -140,13 +175,13 @@ class StandaloneProbes(KeptProbes):
         )
 
     def check(self, sites: SiteTable | None) -> None:
-        """Clauses were admitted. Raises KinstError: what is done in Python cannot be."""
+        """Refuse actions in Python, which `admitting` does not see. Raises KinstError."""
         if self.kept.action is Action.COUNT and sites is not None and not sites.is_counted:
             raise KinstError("an action in Python is called for each hit, and the image only counts")
 
 
 def _by_rows(found: Found, rows: NDArray[np.intp]) -> Found:
-    """What was found, by the rows of other sites."""
+    """What was found, with the rows of the manifest in place of the image's own."""
     hits, records = np.zeros(int(rows.max(initial=-1)) + 1, np.uint64), found.records.copy()
     hits[rows] = found.hits
     records[:, 0] = rows[records[:, 0].astype(np.intp)]

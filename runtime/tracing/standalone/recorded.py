@@ -1,36 +1,44 @@
-"""What a standalone image found -> its probes fire, long after they were hit.
+"""What a standalone image counted or recorded -> its probes fire, long after they were hit.
 
-Of a hit there is what was recorded and nothing else: whoever asks for another register, argument or word of memory gets
-a fault that says so.
+A clause can read what was recorded of the hit and nothing else: any other register, argument or word of memory is a
+fault that says so, and not a zero.
 """
 
 from collections.abc import Callable, Sequence
 from typing import Final, NoReturn, SupportsIndex
 
 import numpy as np
+from numpy.typing import NDArray
 
+from kinst.rewriter.program import Program
+from kinst.runtime.clauses.scratch import Scratch
 from kinst.runtime.hits.actions import Batched
 from kinst.runtime.patched.sites import Argument, ArgumentAt, SiteTable
+from kinst.runtime.tracing.host.surroundings import SCRATCH
+from kinst.runtime.tracing.standalone.columns import CpuSource, columns_of, own_number
+from kinst.runtime.tracing.standalone.constants import ConstantMemory
 from kinst.runtime.tracing.standalone.findings import Found
+from kinst.runtime.tracing.standalone.record_memory import RecordMemory
+from kinst.runtime.tracing.standalone.record_stacks import RecordStacks
 from kinst.runtime.trap.faults import Fault, FaultKind
 from kinst.runtime.trap.trap import Enabling, Firing
 from kinst.runtime.trap.trap_frame import TrapFrame
-from kinst.targets.arch.facts import ArchFacts
+from kinst.targets.image import Image
 from kinst.targets.manifest.packed import ProbeKind
-from kinst.targets.standalone import TIME
 
+_CPU: Final = 0  # where no record has one
 _NANOSECONDS: Final = 1_000_000_000
 
 
 class _Registers(list[int]):
-    """A trap frame of which only some registers are known."""
+    """The registers of a trap frame, of which only some are known. Reading any other is ILLOP."""
 
     def __init__(self, names: Sequence[str]) -> None:
         super().__init__([0] * len(names))
         self._names = names
-        self.known: frozenset[int] = frozenset()  # in a firing; none otherwise
+        self.known: frozenset[int] = frozenset()  # empty while no record fires
 
-    def __getitem__(self, index: SupportsIndex | slice) -> int:  # type: ignore[override]  # nobody slices it
+    def __getitem__(self, index: SupportsIndex | slice) -> int:  # type: ignore[override]  # it is never sliced
         number = int(index)  # type: ignore[arg-type]
         if number not in self.known:
             raise Fault(FaultKind.ILLOP, number, f"register {self._names[number]} was not recorded")
@@ -40,40 +48,42 @@ class _Registers(list[int]):
 class RecordedHits:
     """The hits of a standalone image's probes, as clauses see them."""
 
-    def __init__(self, arch: ArchFacts) -> None:
-        """Nothing is recorded yet."""
-        self._arch = arch
+    def __init__(self, image: Image, program: Callable[[], Program], warn: Callable[[str], None]) -> None:
+        """Nothing is recorded yet. `image` is the original; `warn` is called once if stacks are not shown whole."""
+        self._arch = image.facts
         self._timebase = _NANOSECONDS
         self._passing: Callable[[], int] = lambda: 0
-        self._registers = _Registers(arch.registers)
+        self._registers = _Registers(self._arch.registers)
         self.frame = TrapFrame(self._registers, _no_memory, _no_memory, _no_memory)
+        self.scratch = Scratch(SCRATCH)
+        self.memory = RecordMemory(ConstantMemory(image, self.scratch))
+        self.stacks = RecordStacks(image, self.memory, program, warn)
         self._values: dict[str, int] = {}
-        self._fields: dict[str, int] = {}  # columns, by name
-        self._numbers: dict[int, int] = {}  # the same, by register
-        self._known = frozenset({arch.pc})
-        self._time: int | None = None  # its column
+        self.expect((), _NANOSECONDS, own_number(self._arch))
         self._sites: dict[int, tuple[int, tuple[Enabling, ...]]] = {}  # row -> address, what happens there
         self._table: SiteTable | None = None
         self._last = 0  # the time of the last record in ns; 0: there is none
 
-    def expect(self, fields: Sequence[str], timebase: int) -> None:
-        """From now on, records have these fields, and a clock that counts so many times a second."""
-        self._timebase = timebase
+    def expect(self, fields: Sequence[str], timebase: int, cpu: CpuSource) -> None:
+        """Set the fields of records from now on, the frequency of their clock in Hz, and where they have their CPU."""
+        self._timebase, self._cpu = timebase, cpu
+        self.columns = columns_of(fields, cpu)
         registers = self._arch.registers
-        self._fields = {name: 1 + column for column, name in enumerate(fields) if name != TIME}
+        self._fields = self.columns.named
         self._numbers = {registers.index(name): column for name, column in self._fields.items() if name in registers}
         self._known = frozenset((*self._numbers, self._arch.pc))
-        self._time = 1 + fields.index(TIME) if TIME in fields else None
+        self._time = self.columns.time
 
     def now(self) -> int:
-        """The time of the record that fires now, or else of the last one, or before them of the first. 0 if records
-        have no time; while none fires, then the time here."""
+        """The time that clauses see, in ns: that of the record that fires, or of the last one that did, or in BEGIN of
+        the first. If records have no time it is 0 for their clauses, and the machine's time for BEGIN, END and
+        timers."""
         if self._time is None and self._registers.known:
             return 0
         return self._last or self._passing()
 
     def begin(self, found: Found) -> None:
-        """Let time begin with the first record of all."""
+        """Before any record fires, set the time to that of the first."""
         if self._time is not None and not self._last and len(found.records):
             self._last = self._nanoseconds(int(found.records[0, self._time]))
 
@@ -81,8 +91,8 @@ class RecordedHits:
         return count * _NANOSECONDS // self._timebase
 
     def attach(self, table: SiteTable, passing: Callable[[], int]) -> None:
-        """Take over what the providers of a table's probes have for arguments. kinst's have none. `passing` gives the
-        time here."""
+        """Give the probes of a table their recorded arguments, where there are any. kinst's probes have none. `passing`
+        gives the machine's time."""
         self._table, self._passing = table, passing
         for kind, default in list(table.arguments.items()):
             if kind != ProbeKind.KINST:
@@ -105,15 +115,33 @@ class RecordedHits:
     # -- firing -------------------------------------------------------------------------------------------------------
 
     def fire(self, found: Found, firing: Firing) -> None:
-        """Let probes fire for what was found. `firing` is on the CPU that is shown, and its frame is `frame`."""
+        """Let probes fire for what was found. `firing` is reused for all of them; its frame is `frame`."""
         for row in np.flatnonzero(found.hits).tolist():
             hits = int(found.hits[row])
             for one in self._site(row)[1]:
                 assert isinstance(one.action, Batched), "others were refused"
                 assert one.action.count is not None
                 one.action.count(one, firing.cpu, hits, [])
-        for record in found.records.tolist():
+        columns, records = self.columns, found.records
+        stacks = None if columns.stack is None else records[:, columns.stack :]
+        for row, record in enumerate(records[:, : columns.plain].tolist()):
+            self._show(record, b"" if stacks is None else _words_of(stacks[row]), firing)
             self._fire(record, firing)
+        self.memory.hide()
+        firing.run_on(_CPU)
+
+    def _show(self, record: list[int], stack: bytes, firing: Firing) -> None:
+        """Set memory, and the firing's thread and CPU, to those of a record."""
+        columns, numbers = self.columns, self._numbers
+        if columns.cpu is not None:
+            firing.run_on(self._cpu.cpu(record[columns.cpu]))
+        sp, pc = numbers.get(self._arch.stack_pointer), numbers.get(self._arch.pc)
+        if pc is not None:
+            self.stacks.move(record[pc] - self._site(record[0])[0])
+        if columns.task is not None or stack:
+            members = {offset: record[column] for offset, column in columns.members.items()}
+            task = 0 if columns.task is None else record[columns.task]
+            self.memory.show(task, members if task else {}, 0 if sp is None else record[sp], stack)
 
     def _fire(self, record: list[int], firing: Firing) -> None:
         address, enablings = self._site(record[0])
@@ -136,6 +164,12 @@ class RecordedHits:
             site = self._table.site(row)
             found = self._sites[row] = site.address, site.enablings
         return found
+
+
+def _words_of(field: NDArray[np.uint64]) -> bytes:
+    """The recorded part of the stack. Its first word is the number of those that follow: fewer where the
+    stack or its page ends."""
+    return field[1 : 1 + int(field[0])].tobytes()
 
 
 def _no_memory(address: int, *_: int) -> NoReturn:

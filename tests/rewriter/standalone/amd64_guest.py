@@ -72,6 +72,12 @@ class Guest:
     def word(self, address: int) -> int:
         return int.from_bytes(self.read(address, 8), "little")
 
+    def describe(self, table: int, number: int, limit: int) -> None:
+        """Let the global descriptor table be there, with one descriptor in it: of data, for user mode."""
+        low, high = limit & 0xFFFF, limit >> 16 & 15
+        self.write(table, bytes(8 * number) + (low | 0xF3 << 40 | high << 48).to_bytes(8, "little"))
+        self._uc.reg_write(x86.UC_X86_REG_GDTR, (0, table, 8 * (number + 1) - 1, 0))
+
     def _step(self, uc: unicorn.Uc, address: int, size: int, data: object) -> None:
         if address not in self._within or len(self.path) >= self._most:
             uc.emu_stop()

@@ -79,7 +79,7 @@ class Moved:
                 case Count(cell):
                     yield cell
                 case Record():
-                    yield from range(task.ring, task.ring + RING_HEAD + (task.mask + 1) * task.stride, WORD)
+                    yield from range(task.ring, task.ring + RING_HEAD + (task.mask + 2) * task.stride, WORD)
                 case None:
                     pass
 

@@ -229,7 +229,8 @@ def check_records(machine: Machine, nop: bytes, choose: random.Random) -> None:
     dead = choose.getrandbits(32) & ~machine.effector.held
     group, state = covered(machine, nop * 2, place, dead, tasks, has_stack=True), drawn_state(machine, choose)
     assert group is not None
-    own = range(place.run.cells, place.run.cells + RING_HEAD + capacity * stride)
+    last = RING_HEAD + capacity * stride  # of the place that nobody reads
+    own = range(place.run.cells, place.run.cells + last + stride)
     both = check(machine, group, place, state, lambda _: dead, own)
     assert both is not None
     before, after = (
@@ -242,8 +243,9 @@ def check_records(machine: Machine, nop: bytes, choose: random.Random) -> None:
         start = own.start + RING_HEAD + (head + row) % capacity * stride
         regs = (*state.regs[: facts.pc], one.address + place.moved)
         values = [word.value if isinstance(word, Constant) else regs[word.number] for word in words]
-        _put(expected, start, [head + row + 1, site + row, *values])
-    assert after.hex(" ", _WORD) == bytes(expected).hex(" ", _WORD)
+        if not _cell(bytes(expected), start) >> 63:  # memory holds noise: of half the places somebody is not done
+            _put(expected, start, [head + row + 1, site + row, *values])
+    assert after[:last].hex(" ", _WORD) == expected[:last].hex(" ", _WORD)
 
 
 def _put(page: bytearray, address: int, words: Sequence[int]) -> None:

@@ -1,7 +1,9 @@
 """One group of instructions, one by one -> their trampoline, and the jump to it: what `building` makes of thousands."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
 
 import numpy as np
 
@@ -16,6 +18,8 @@ from kinst.rewriter.standalone.code.templates import Templates
 from kinst.rewriter.standalone.code.trampoline import CodeGenerator, ImmovableError, Rows, Tasks, Word
 from kinst.targets.instruction import KEPT, Flow
 from kinst.targets.standalone import RING_HEAD
+
+NOTHING_MORE: Final[Mapping[str, int]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +90,10 @@ def rows_of(group: Sequence[Covered]) -> Rows:
     )
 
 
-def trampoline_of(generator: CodeGenerator, group: Sequence[Covered], address: int) -> bytes:
-    """Raises ImmovableError: there is none."""
+def trampoline_of(
+    generator: CodeGenerator, group: Sequence[Covered], address: int, more: Mapping[str, int] = NOTHING_MORE
+) -> bytes:
+    """`more`: values of further fixups. Raises ImmovableError: there is none."""
     templates, tasks, sites = Templates(generator), [one.task for one in group], np.arange(len(group))
     sites[[task is None for task in tasks]] = -1
     alike = [_alike(task) for task in tasks]
@@ -95,6 +101,7 @@ def trampoline_of(generator: CodeGenerator, group: Sequence[Covered], address: i
     number = np.array([several.index(task) for task in alike])
     table = np.array([_values(task) for task in tasks], np.uint64).T
     values = dict(zip((CELL, RING, FIRST, SITE), table, strict=True))
+    values |= {name: np.full(len(group), value, np.uint64) for name, value in more.items()}
     found, why = pieces(templates, rows_of(group), Tasks(several, number, values), sites)
     _raise(templates, why)
     return _code(templates, lay(templates, found, 1, lambda _sizes: np.array([address], np.uint64)))

@@ -20,7 +20,7 @@ ALONE = (*MACHINES["amd64"].alone, "--probe", "fbt:::entry")
 WRONG = (
     ((*ALONE, "--action", "bogus"), "--action bogus: is neither count nor record:FIELD,..."),
     ((*ALONE, "--action", "record:"), "--action record:: is neither"),
-    ((*ALONE, "--action", "record:arg9"), "no field 'arg9': there are arg0 to arg5, time and the registers rax,"),
+    ((*ALONE, "--action", "record:arg9"), "no field 'arg9': there are arg0 to arg5, time, cpu and the registers rax,"),
     ((*ALONE, "--action", "record:rip"), "no field 'rip'"),
     ((*ALONE, "--action", "record", "--ring", "100"), "--ring 100: not a power of two"),
     ((*ALONE, "--ring", "64"), "--ring: counters need none"),

@@ -175,11 +175,11 @@ def test_a_dry_run_prints_tasks_and_writes_nothing(folder: Path) -> None:
     ("words", "message"),
     [
         (["nowhere"], "nowhere: cannot be read: No such file or directory"),
-        (["samples"], "samples: what shall be done with it? --probe, -s, -n, or --call with --inputs"),
+        (["samples"], "samples: nothing to do with it: give --probe, -s, -n, or --call with --inputs"),
         (["samples", "--call", "f"], "--call FUNCTION and --inputs FILE go together"),
-        (["all.toml", "--probe", "x"], "all.toml: says by itself what is done: leave out rewrite"),
+        (["all.toml", "--probe", "x"], "all.toml: the file says what to do: leave out rewrite"),
         (["samples", "--probe", "x", "--timeout", "soon"], "--timeout soon: a number of seconds"),
-        (["samples", "--probe", "x", "-o", "inputs"], "inputs: is no folder: name one with -o"),
+        (["samples", "--probe", "x", "-o", "inputs"], "inputs: is not a folder: name one with -o"),
     ],
 )
 def test_a_wrong_command_line_is_one_line(

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kinst.rewriter.shell.progress import silent
-from kinst.runtime.batch.batch_file import Batch, Maker
+from kinst.runtime.batch.batch_file import Batch, BatchReader
 from kinst.runtime.batch.input_files import FileTable
 from kinst.runtime.batch.tasks import Call, Rewrite, Run
 from kinst.targets.errors import KinstError
@@ -27,7 +27,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def batch(folder: Path, text: str) -> Batch:
-    return Maker(FileTable(folder, silent), "1.0", folder).batch(tomllib.loads(text))
+    return BatchReader(FileTable(folder, silent), "1.0", folder).batch(tomllib.loads(text))
 
 
 def test_images_times_probes(folder: Path) -> None:

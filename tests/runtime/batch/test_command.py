@@ -6,7 +6,7 @@ from pathlib import Path
 from click import Command, Context
 
 from kinst.rewriter.shell.progress import silent
-from kinst.runtime.batch.command import Place, Wishes, by_digest, carry_out
+from kinst.runtime.batch.command import BatchOptions, Destination, by_digest, run_batch
 from kinst.runtime.batch.pool import Results, Tasks
 from kinst.runtime.batch.rows import Answer, Outcome
 from kinst.runtime.batch.table_files import TableFormat
@@ -17,7 +17,7 @@ TASKS = by_digest(Task(InputFile("a", "0" * 64, 1), Rewrite(outcome.value), "1")
 
 
 def test_what_failed_is_done_again_if_that_is_wanted(tmp_path: Path) -> None:
-    place, asked = Place(tmp_path / "out", TableFormat.CSV), list[list[str]]()
+    destination, asked = Destination(tmp_path / "out", TableFormat.CSV), list[list[str]]()
 
     def results(tasks: Tasks) -> Results:
         asked.append([task.work.what for task in tasks.values()])
@@ -27,14 +27,15 @@ def test_what_failed_is_done_again_if_that_is_wanted(tmp_path: Path) -> None:
 
     with Context(Command("kinst-batch")):
         statuses = [
-            carry_out(TASKS, place, results, silent, Wishes(retry=retry)) for retry in (False, False, True, True)
+            run_batch(TASKS, destination, results, silent, BatchOptions(retry=retry))
+            for retry in (False, False, True, True)
         ]
     assert asked == [[one.value for one in Outcome], [one.value for one in Outcome if not one.is_good]]
     assert statuses == [1, 1, 0, 0]
 
 
 def test_a_row_leads_to_its_report_as_long_as_that_is_there(tmp_path: Path) -> None:
-    place = Place(tmp_path / "out", TableFormat.CSV)
+    destination = Destination(tmp_path / "out", TableFormat.CSV)
     (digest,) = RUN
 
     def results(tasks: Tasks) -> Results:
@@ -43,13 +44,13 @@ def test_a_row_leads_to_its_report_as_long_as_that_is_there(tmp_path: Path) -> N
 
     def listed() -> list[str]:
         with Context(Command("kinst-batch")):
-            assert carry_out(RUN, place, results, silent, Wishes()) == 0
-        with place.table.open(newline="") as file:
+            assert run_batch(RUN, destination, results, silent, BatchOptions()) == 0
+        with destination.table.open(newline="") as file:
             return [row["report"] for row in csv.DictReader(file)]
 
     assert listed() == [f"reports/{digest}.html"]
-    assert (place.folder / "reports" / f"{digest}.html").read_bytes() == b"<p>the page"
-    assert "the page" not in (place.folder / "journal.jsonl").read_text()
+    assert (destination.folder / "reports" / f"{digest}.html").read_bytes() == b"<p>the page"
+    assert "the page" not in (destination.folder / "journal.jsonl").read_text()
     assert listed() == [f"reports/{digest}.html"]  # from the journal
-    (place.folder / "reports" / f"{digest}.html").unlink()
+    (destination.folder / "reports" / f"{digest}.html").unlink()
     assert listed() == [""]

@@ -60,7 +60,7 @@ def test_the_last_answer_counts(tmp_path: Path) -> None:
 def test_one_process_at_a_time(tmp_path: Path) -> None:
     with (
         open_journal(tmp_path),
-        pytest.raises(UsageError, match="another kinst-batch is at work"),
+        pytest.raises(UsageError, match="another kinst-batch uses it"),
         open_journal(tmp_path),
     ):
         pass
@@ -101,7 +101,7 @@ def test_what_nobody_of_us_has_written_is_refused(entry: Any, tmp_path: Path) ->
     path = tmp_path / "journal.jsonl"
     path.write_text(json.dumps(entry) + "\n")
     with (
-        pytest.raises(KinstError, match=r"is no journal of kinst-batch, or is damaged at byte 0$"),
+        pytest.raises(KinstError, match=r"is not a journal of kinst-batch, or is damaged at byte 0$"),
         open_journal(tmp_path),
     ):
         pass
@@ -132,6 +132,6 @@ def test_text_that_no_file_can_have_is_escaped(tmp_path: Path) -> None:
 def test_another_file_is_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
     path.write_text('{"mine": 1}\n')
-    with pytest.raises(KinstError, match="is no journal"), open_journal(tmp_path):
+    with pytest.raises(KinstError, match="is not a journal"), open_journal(tmp_path):
         pass
     assert path.read_text() == '{"mine": 1}\n'

@@ -22,7 +22,7 @@ from kinst.targets.errors import UsageError
         ("a = 'x", "Illegal character|Expected"),
         ('a = """' + '\\"""' * 5_000, "Unterminated|Expected"),
         ("a = '''" + "''\n" * 50_000, "Unterminated|Expected"),
-        ("\udc80", "is no text"),
+        ("\udc80", "is not text"),
     ],
     ids=lambda text: text[:20],
 )

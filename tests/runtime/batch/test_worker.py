@@ -7,7 +7,7 @@ import pytest
 
 from kinst.runtime.batch.rows import Answer
 from kinst.runtime.batch.tasks import InputFile, Run, Task
-from kinst.runtime.batch.worker import Limits, Order
+from kinst.runtime.batch.worker import Limits, Request
 from kinst.runtime.batch.worker_process import WorkerProcess
 
 IMAGE = Path(__file__).parents[3] / "samples" / "kernel-riscv64.elf"
@@ -25,15 +25,15 @@ def worker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WorkerProcess]:
         found.close()
 
 
-def order(program: str, limits: Limits) -> Order:
+def request(program: str, limits: Limits) -> Request:
     image = InputFile("kernel.elf", "0" * 64, 0)
     work = Run(program, program, options=(("destructive", None),))
-    return Order(Task(image, work, "1"), {image.sha256: IMAGE}, limits)
+    return Request(Task(image, work, "1"), {image.sha256: IMAGE}, limits)
 
 
 def answer(worker: WorkerProcess, program: str, **limits: float) -> Answer:
     memory = limits.get("memory")
-    found = worker.carry_out(order(program, Limits(limits.get("seconds"), None if memory is None else int(memory))))
+    found = worker.run_task(request(program, Limits(limits.get("seconds"), None if memory is None else int(memory))))
     assert found is not None
     return found
 
@@ -64,4 +64,4 @@ def test_there_is_an_answer(
 def test_one_that_was_told_to_stop_gives_no_answer() -> None:
     stopped = WorkerProcess()
     stopped.stop()
-    assert stopped.carry_out(order(SLOW, Limits())) is None
+    assert stopped.run_task(request(SLOW, Limits())) is None

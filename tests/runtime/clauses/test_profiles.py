@@ -54,7 +54,7 @@ def test_the_first_system_with_evidence_is_taken() -> None:
 
 def test_a_system_that_is_asked_for_must_be_there() -> None:
     plan9 = OperatingSystem("plan9", "_main", lambda _guest: None)
-    with pytest.raises(KinstError, match="kernel: --os plan9: it is no such kernel: it has no symbol _main"):
+    with pytest.raises(KinstError, match="kernel: --os plan9: not such a kernel: it has no symbol _main"):
         profile_for(guest("kernel"), (plan9,), "plan9")
     with pytest.raises(UsageError, match="--os vms: no such system; there are auto, none, plan9"):
         profile_for(guest("kernel"), (plan9,), "vms")

@@ -62,7 +62,7 @@ def test_two_profiles_are_compared_by_their_parts_of_the_whole(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("main;read five\n", "line 1 is no folded stack .*: main;read five"),
+        ("main;read five\n", "line 1 is not a folded stack .*: main;read five"),
         ("", "no stacks in it"),
         ("a 0\n", "no stacks"),
     ],

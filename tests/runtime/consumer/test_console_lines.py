@@ -14,20 +14,20 @@ def written(monkeypatch: pytest.MonkeyPatch) -> bytearray:
 def test_a_line_makes_way_and_comes_back(written: bytearray) -> None:
     lines = LiveLines(written.extend)
     lines.show(b"one\r\n# ls")
-    lines.leave()
-    lines.leave()
+    lines.hide()
+    lines.hide()
     written += b"record\n"
-    lines.come_back()
-    lines.come_back()
+    lines.unhide()
+    lines.unhide()
     lines.show(b"\r\n")
-    lines.leave()
+    lines.hide()
     assert written == b"one\r\n# ls\r    \rrecord\n# ls\r\n"
 
 
 def test_a_line_that_is_wider_than_the_terminal_stays(written: bytearray) -> None:
     lines = LiveLines(written.extend)
     lines.show(b"# 0123456789")
-    lines.leave()
+    lines.hide()
     assert written == b"# 0123456789\n"
 
 

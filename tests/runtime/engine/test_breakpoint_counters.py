@@ -85,6 +85,7 @@ class Host:
             (ctypes.addressof(self.live_pc), 8),
             (ctypes.addressof(self.counters._state), ctypes.sizeof(self.counters._state)),
             (ctypes.addressof(self.time), 8),
+            (ctypes.addressof(self.counters._nowhere), 8),
             (threads._rows.ctypes.data, threads._rows.nbytes),
             (ctypes.addressof(threads._any), 8),
         ):

@@ -35,6 +35,19 @@ def test_memory_is_read_where_a_plain_size_says_it(text: str, memory: int | None
     assert qemu_command(text, OWN, ONE).memory == memory
 
 
+@pytest.mark.parametrize(
+    ("text", "cpus"),
+    [
+        ("qemu-system-riscv64 -M virt", None),
+        ("qemu-system-riscv64 -smp 4 -smp 5,maxcpus=8", 5),
+        ("qemu-system-riscv64 -smp cpus=2,sockets=2", 2),
+        ("qemu-system-riscv64 -smp sockets=2", None),
+    ],
+)
+def test_cpus_are_counted_where_the_command_says_it(text: str, cpus: int | None) -> None:
+    assert qemu_command(text, OWN, ONE).cpus == cpus
+
+
 def test_qemu_alone_is_the_machine_that_fits() -> None:
     found = qemu_command("qemu", OWN, Configuration(cpus=2, memory=64 << 20))
     assert found.words == (*OWN, "-smp", "2", "-m", "64M")

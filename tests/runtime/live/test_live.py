@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -16,7 +17,7 @@ import pytest
 
 from kinst.rewriter.shell.cache_home import own_folder
 from tests.commands.in_process import command, kinst_run
-from tests.runtime.tracing.test_untouched import BASES, Spoiler
+from tests.runtime.tracing.test_foreign_stores import BASES, Spoiler
 from tests.samples.machines import MACHINES, Sample, expected_console
 
 LAUNCH = "import sys; from kinst.runtime.cli import run; sys.exit(run(prog_name='kinst-run'))"
@@ -54,7 +55,12 @@ def traced(*words: object) -> tuple[Mapping[tuple[Any, ...], Any], str]:
     document = json.loads(done.stdout)["dtrace"]
     (found,) = document["aggregations"]
     console = "".join(one["console"] for one in document["probes"] if "console" in one)
-    return {tuple(one["keys"]): one["value"] for one in found["aggregation-data"]}, console
+    return {tuple(map(_plain, one["keys"])): one["value"] for one in found["aggregation-data"]}, console
+
+
+def _plain(key: Any) -> Any:
+    """A key, which is a list if it is a stack."""
+    return json.dumps(key) if isinstance(key, list) else key
 
 
 def test_counts_are_those_of_our_machine(sample: Sample) -> None:
@@ -76,6 +82,53 @@ def test_records_are_those_of_our_machine(sample: Sample) -> None:
     there, _ = traced("--on", on(sample), "-n", program, sample.image)
     assert len(there) == 176
     assert there == traced("-n", program, sample.image)[0]
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "fbt::vfs_get:entry { @[caller, execname, pid] = count(); }",
+        "fbt::vfs_get:entry { @[stack(5), cpu] = count(); }",
+    ],
+    ids=["caller", "stack"],
+)
+def test_who_called_is_what_it_is_in_our_machine(sample: Sample, program: str) -> None:
+    assert traced("--on", on(sample), "-n", program, sample.image) == traced("-n", program, sample.image)
+
+
+def test_a_caller_is_right_or_unknown(sample: Sample) -> None:
+    """Within a function it is on the stack, and what is in another page is not recorded."""
+    program = "kinst::vfs_create: { @[probename, caller] = count(); }"
+    there, _ = traced("--on", on(sample), "-n", program, sample.image)
+    here, _ = traced("-n", program, sample.image)
+    known = {key: count for key, count in there.items() if key[1]}
+    assert all(count <= here[key] for key, count in known.items())
+    assert sum(known.values()) > 0.2 * sum(here.values())
+    totals = _by_function(there)
+    assert totals == {name: count for name, count in _by_function(here).items() if name in totals}
+
+
+def test_each_cpu_and_each_thread_has_its_own_hits(sample: Sample) -> None:
+    machine = f"{on(sample)} -smp 3"
+    program = "fbt::vfs_*:entry, fbt::work_*:entry { @[probefunc, cpu] = count(); }"
+    there, _ = traced("--on", machine, "-n", program, sample.image)
+    here, _ = traced("--cpus", 3, "-n", program, sample.image)
+    assert {cpu for _, cpu in there} == {0, 1, 2}
+    # Who takes which piece of work depends on the time, and some functions begin with what no jump covers.
+    totals = _by_function(there)
+    assert totals == {name: number for name, number in _by_function(here).items() if name in totals}
+    program = """
+        fbt::work_run:entry { self->cpu = cpu + 1; }
+        fbt::vfs_get:entry /self->cpu/ { @[self->cpu == cpu + 1] = count(); }
+    """
+    assert traced("--on", machine, "-n", program, sample.image)[0] == {(1,): 176}
+
+
+def _by_function(counts: Mapping[tuple[Any, ...], Any]) -> Mapping[str, int]:
+    found = Counter[str]()
+    for (name, _), number in counts.items():
+        found[name] += number
+    return found
 
 
 def test_a_ring_that_is_too_small_tells_what_it_lost(sample: Sample, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,8 +153,13 @@ def test_a_second_run_takes_the_image_of_the_first(sample: Sample) -> None:
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        (("-n", "fbt:::entry { stack(); }"), "fbt:::entry: stack(): is not recorded under QEMU: leave --on out"),
-        (("-n", "fbt:::entry { @[cpu] = count(); }"), "cpu: is not recorded"),
+        (("-n", "fbt:::entry { ustack(); }"), "fbt:::entry: ustack(): is not recorded under QEMU: leave --on out"),
+        (("-n", "fbt:::entry { @[errno] = count(); }"), "errno: is not recorded"),
+        (("-q", "-n", "fbt::vfs_read:return { @ = count(); }"), "nothing left: 1 of 1 sites cannot be jumps"),
+        (
+            ("-q", "-n", "fbt::vfs_get:entry, fbt::vfs_read:return { trace(1); } fbt::vfs_read:return {}"),
+            "fbt::vfs_read:return: has no probe under QEMU: 1 of 2 sites cannot be jumps",
+        ),
         (("--clock", "icount", "-n", COUNTED), "--on: QEMU's time is the host's"),
         (("--call", "f()"), "--call and --method are for our own machine"),
         (("--kaslr-seed", "1"), "--kaslr-seed: is for our own machine"),

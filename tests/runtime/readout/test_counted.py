@@ -15,7 +15,7 @@ COUNTED = '{ @hits[probefunc, probename] = count(); } END { printa("%s:%s %@d\\n
 TIMED = {"critical_exit_preempt:entry", "critical_exit_preempt:return"}  # what depends on when an interrupt comes
 REFUSED = {
     "{ }": ("it records that its probe fired", "record"),
-    "{ @ = quantize(arg0); }": ("it looks at arguments or registers", "record:arg0"),
+    "{ @ = quantize(arg0); }": ("it reads arguments or registers", "record:arg0"),
     "/arg1 > timestamp/ { @ = count(); }": (
         "its predicate depends on more than the probe, the CPU, arguments and registers",
         "record:arg1,time",
@@ -25,7 +25,11 @@ REFUSED = {
 WRONG = {
     ("{original}", "--read", "{core}"): "{original}: is not standalone, and keeps nothing: kinst-rewrite --standalone",
     ("{image}", "--read", "{original}"): "--read {original}: no core: e_type is 2 and not 4",
-    ("{image}", "--read", "{raw}"): "--read {raw}: no ELF core: --read takes a core, FILE@ADDRESS for bytes of memory,",
+    (
+        "{image}",
+        "--read",
+        "{raw}",
+    ): "--read {raw}: not an ELF core: --read takes a core, FILE@ADDRESS for bytes of memory,",
     ("{image}", "--read", "{raw}.no@0"): "--read {raw}.no@0: cannot be read: No such file or directory",
     ("{image}", "--read", "gdb:1234"): "--read gdb:1234: gdb:HOST:PORT, for example gdb:localhost:1234",
     ("{image}", "--read", "gdb:localhost:99999"): "--read gdb:localhost:99999: gdb:HOST:PORT, for example",

@@ -100,3 +100,17 @@ def test_what_tells_a_task_by_itself() -> None:
     assert changes[0] > 0
     tasks.start(0x100, 6)
     assert tasks.threads.known(0x100) is None
+
+
+def test_where_others_are_not_seen_a_task_is_gone_when_its_memory_is_anothers() -> None:
+    forgotten: list[int] = []
+    words = {0x1000: 7, 0x2000: 8}
+    threads = LinuxThreads(
+        Words(words), lambda member: ((0, 8),) if member == "stack_canary" else None, None, sees_others=False
+    )
+    threads.begin(forgotten.append)
+    first, second = threads.key(0x1000, None), threads.key(0x2000, None)
+    assert (threads.key(0x1000, None), forgotten) == (first, [])
+    words[0x1000] = 9
+    assert threads.key(0x1000, None) not in (first, second)
+    assert forgotten == [first]

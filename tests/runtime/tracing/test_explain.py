@@ -21,7 +21,7 @@ def explained(*words: str) -> list[str]:
 
 def test_it_says_what_becomes_of_clauses_and_sites() -> None:
     told = explained()
-    more = "its predicate looks at more than is recorded of a hit, or may fail"
+    more = "its predicate reads more than is recorded of a hit, or may fail"
     assert told[:6] == [
         "fbt::kmalloc:: hits are counted",
         "fbt::kfree:: hits are counted",

@@ -17,7 +17,7 @@ class Image:
     """A standalone image's data, written as its trampolines do."""
 
     def __init__(self, action: Action, capacity: int = 0, fields: tuple[str, ...] = ()) -> None:
-        size = 8 * SITES if action is Action.COUNT else RING_HEAD + capacity * 8 * (2 + len(fields))
+        size = 8 * SITES if action is Action.COUNT else RING_HEAD + (capacity + 1) * 8 * (2 + len(fields))
         self.kept = Standalone(action, START, 0x9000, size, capacity, fields)
         self.data = bytearray(size)
         self.findings = Findings(self.kept, SITES)
@@ -152,3 +152,20 @@ def test_a_ring_that_says_too_much_costs_no_more_than_its_size() -> None:
     image.put(0, 1 << 63)
     found = image.take(is_last=True)
     assert (records(found), found.lost) == ([], 1 << 63)
+
+
+def test_a_record_that_is_overwritten_while_it_is_read_is_lost() -> None:
+    """The guest goes on meanwhile: it has begun a record in the place of the first, and may have changed that."""
+    image = Image(Action.RECORD, 4, ("arg0",))
+    for value in range(4):
+        image.record(0, value)
+
+    def read(address: int, size: int) -> bytes:
+        found = image.read(address, size)
+        if address > START:
+            image.begin()
+            found = found[:16] + b"\xff" * 8 + found[24:]
+        return found
+
+    found = image.findings.take(read, is_last=False)
+    assert (records(found), found.lost) == ([[0, 1], [0, 2], [0, 3]], 1)

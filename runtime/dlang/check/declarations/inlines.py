@@ -20,7 +20,8 @@ from kinst.targets.c_types import Pointer
 
 
 def define(reader: Reader, node: tree.Inline, kind: DType) -> None:
-    """Read a definition: its expression is checked now, so it cannot name itself. `kind` is the declared type."""
+    """Check a definition. Its expression is checked at once, so that it cannot name itself. `kind` is the declared
+    type."""
     name = node.declarator.name
     inlines = reader.inlines
     known = name in inlines.defined or inlines.constant(name) is not None or reader.variables.is_known_global(name)
@@ -66,9 +67,9 @@ def _check(node: tree.Inline, kind: DType, operand: Operand) -> None:
 
 
 def value_of(reader: Reader, inline: Inline) -> Operand:
-    """What an inline without parameters stands for. It can be assigned to if its expression can."""
+    """The value of an inline without parameters. It can be assigned to if its expression can."""
     reader.grow(inline.weight)
-    # libdtrace inserts a constant as it is written: with its own type, not with the declared one.
+    # libdtrace inserts a constant as written, with its own type and not the declared one: `inline char c = 300` is 300.
     return replace(inline.operand) if inline.operand.constant is not None else _typed(inline, inline.operand)
 
 
@@ -102,9 +103,9 @@ def expanded(reader: Reader, inline: Inline, node: tree.Index) -> Operand:
 
 
 def _argument(reader: Reader, operand: Operand, key: DType) -> Operand:
-    """What takes a parameter's place: an argument that costs nothing goes in as it is; others are evaluated once."""
+    """The operand for a parameter: an argument that costs nothing is inserted as it is; any other is evaluated once."""
     value = converted(operand.value, key)
-    # A parameter is a variable. Not even 0 counts as a constant here: dividing by it faults and is not refused.
+    # A parameter is a variable: not even 0 is a constant here. Dividing by it is a fault and not D_DIV_ZERO.
     if isinstance(value, program.Integer) or (is_free(value) and value is operand.value):
         return Operand(key, value, is_lvalue=True, is_variable=True)
     return Operand(key, program.Bound(key, reader.fresh()), is_lvalue=True, is_variable=True)

@@ -50,8 +50,8 @@ def _malformed(node: tree.Pragma, shape: str) -> DError:
 
 
 def set_option(node: tree.Pragma, options: OptionValues) -> None:
-    """Apply `#pragma D option name=value` while the program is read: it is in force from there on. Other pragmas do
-    nothing yet. Raises DError D_PRAGMA_OPTSET."""
+    """Apply `#pragma D option name=value` while the program is parsed: it is in effect from there on. Other pragmas are
+    left for `apply`. Raises DError D_PRAGMA_OPTSET."""
     if node.kind != "option":
         return
     name, equals, value = node.words[0].partition("=")
@@ -103,7 +103,7 @@ def _binding(node: tree.Pragma, checking: Checking) -> None:
 
 
 def _about(node: tree.Pragma, name: str, checking: Checking) -> None:
-    """Note a pragma about one of the program's own names, which may be defined later."""
+    """Store a pragma about one of the program's own names, which may be defined later."""
     if versions.is_own(name, checking.context.options) or name in checking.context.constants:
         raise _out_of_scope(node)
     if not checking.reaches(tree.Name(node.span, name)):

@@ -18,7 +18,7 @@ Probes = dict[str, tuple[DType, ...]]
 
 
 def declare(node: tree.ProviderDeclaration, checking: Checking) -> None:
-    """Note a provider's probes. A provider that is declared twice must have the same probes both times. Raises DError:
+    """Store a provider's probes. A provider that is declared twice must have the same probes both times. Raises DError:
     D_PROV_BADNAME, D_PROV_PRARGLEN, D_PROV_PRDUP, D_PROV_PRXLATOR, D_PROV_INCOMPAT."""
     _check_provider_name(node)
     probes: Probes = {}
@@ -88,8 +88,8 @@ def _types(parameters: tuple[tree.Parameter, ...], checking: Checking) -> tuple[
 
 
 def _source(node: tree.ProviderProbe, parameter: tree.Parameter, place: int, count: int) -> tree.TypeName | None:
-    """The native argument that a translated one is made from: the one of the same name, else the one in the same
-    place."""
+    """The native argument of which an argument is translated: the one of the same name, else the one at the same
+    index."""
     for argument in node.arguments:
         if parameter.name and argument.name == parameter.name:
             return argument.type

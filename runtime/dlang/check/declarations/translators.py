@@ -1,4 +1,5 @@
-"""Translators: a struct that is computed from something else, member by member, where a program asks for it."""
+"""Translators: structs whose members are computed from another value, each where a program uses it (DTrace Guide,
+"Translators")."""
 
 from dataclasses import replace
 
@@ -25,7 +26,7 @@ from kinst.targets.nearest import nearest
 
 
 def declare(reader: Reader, node: tree.Translator) -> None:
-    """Read a translator. As in libdtrace, the expressions of its members may use the translator itself."""
+    """Check a translator. As in libdtrace, the expressions of its members may use the translator itself."""
     source, output = reader.type(node.input), reader.type(node.output)
     operand = Operand(source, program.Bound(source, 0))
     if isinstance(bare(output), Aggregate) and reader.translators.find(operand, output, exact=True) is not None:

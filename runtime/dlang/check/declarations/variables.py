@@ -1,4 +1,4 @@
-"""D's variables: they come into being when they are assigned, with the type of the value."""
+"""D's variables: the first assignment creates them, with the type of the value."""
 
 from kinst.runtime.dlang import program
 from kinst.runtime.dlang.builtins import ARRAYS, VARIABLES
@@ -107,7 +107,8 @@ def _wrong_count(entry: DeclaredVariable, passed: int, span: Span) -> DError:
 
 
 def key_value(operand: Operand, kind: DType) -> program.Expression:
-    """A key as it is compared: integers as 64 bits, since the same number in another width is the same key."""
+    """A key as it is compared: integers as 64 bits, as in a tuple register of DIF, so that the same number is the same
+    key in any width."""
     if is_string(kind):
         return as_string(operand.value)
     if is_integer(kind):

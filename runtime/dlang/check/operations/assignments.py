@@ -1,4 +1,4 @@
-"""Assignments, `+=` and the like, `++` and `--`: what they may change, and how a new variable gets its type."""
+"""Assignments, `+=` and the like, `++` and `--`: which operands they take, and how a new variable gets its type."""
 
 from typing import Final
 
@@ -63,6 +63,8 @@ def assignment(reader: Reader, node: tree.Assignment) -> Operand:
     if isinstance(node.target, tree.AggregationName):
         text = f"@{node.target.name} is assigned in a statement of its own"
         raise DError("D_AGG_FUNC", text, node.span)
+    # The left side is checked first, so that in `x = x + 1` the x on the right is the new variable: without an earlier
+    # assignment that is D_VAR_UNDEF, and not an unknown name.
     left = reader.operand(node.target, Use.CREATE)
     right = reader.operand(node.value)
     kind = right.type
@@ -105,7 +107,7 @@ def _translated(reader: Reader, node: tree.Assignment, left: Operand, right: Ope
 
 
 def _target(node: tree.Expression, symbol: str, operand: Operand) -> program.Read | program.Load:
-    """What an assignment changes: an lvalue that is a variable of D or lies in one."""
+    """The target of an assignment: an lvalue that is a variable of D, or is in D's own memory."""
     target = operand.target
     if not operand.is_lvalue:
         raise DError("D_OP_LVAL", f"operator {symbol} requires modifiable lvalue as an operand", node.span)

@@ -1,7 +1,8 @@
-"""Constant expressions are computed while a program is read, by C's rules, as casts are when a program runs.
+"""Constant expressions are evaluated when a program is compiled, by C's rules.
 
-Where C leaves the result open (an int that overflows) or D does not keep C's rule (nothing narrower is promoted to
-int), the 64 bits of libdtrace stay: `10 * 1000000000` nanoseconds are ten seconds.
+Where the result is undefined in C (an int that overflows), or D does not follow C (narrow types are not promoted), the
+result has all the 64 bits that it has in libdtrace: `10 * 1000000000` nanoseconds are ten seconds, though both
+constants are ints.
 """
 
 import operator
@@ -13,7 +14,7 @@ from kinst.runtime.dlang.check.operands import Operand, constant_operand, ranged
 from kinst.runtime.dlang.types.conversions import arithmetic_type, is_signed, wrap
 from kinst.runtime.dlang.types.types import INT, DType
 
-_SHIFT_MASK: Final = 63  # the bits of the count that the machines' shift instructions use
+_SHIFT_MASK: Final = 63  # the bits of the count that a 64-bit shift instruction uses
 _BITS: Final[dict[str, Callable[[int, int], int]]] = {
     "|": operator.or_,
     "^": operator.xor,
@@ -70,7 +71,8 @@ def fold_binary(symbol: str, left: Operand, right: Operand) -> Operand | None:
 
 
 def _as(kind: DType, value: int) -> int:
-    """An operand in the type of the computation: C defines what a negative number is as an unsigned int."""
+    """An operand converted to the type of the operation. Unsigned types from int on wrap, as C defines it: -1 is the
+    largest unsigned int. Any other value keeps its 64 bits."""
     wraps = not is_signed(kind) and register_size(kind) >= INT.size
     return wrap(value, kind) if wraps else ranged(value, kind)
 
@@ -92,5 +94,5 @@ def _divided(symbol: str, first: int, second: int) -> int:
 
 
 def fold_cast(kind: DType, operand: Operand) -> Operand:
-    """A constant cast to an integer type: cut to its own type first, then to the new one."""
+    """A constant cast to an integer type: truncated to its own type first, then to the new one."""
     return constant_operand(kind, wrap(wrap(operand.constant or 0, operand.type), kind))

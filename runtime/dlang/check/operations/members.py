@@ -1,4 +1,4 @@
-"""What is in memory: members of structs, what pointers point to, addresses and sizes."""
+"""Things in memory: members of structs, the targets of pointers, addresses and sizes."""
 
 from dataclasses import replace
 
@@ -42,9 +42,9 @@ def dereferenced(node: tree.Expression, operand: Operand) -> Operand:
 
 
 def _may_lead_to_scratch(address: program.Expression) -> bool:
-    """Whether the address may be in scratch memory. What the probe's arguments and the like point to is the guest's,
-    which no program writes. Other pointers are known only when the program runs: stores outside scratch memory
-    fault."""
+    """Whether an address may be in scratch memory, to which alone a program may store. Addresses that come from the
+    probe's arguments and other builtin variables are the guest's: assigning there is D_OP_WRITE. Others are known only
+    when the program runs: a store outside scratch memory is a fault."""
     match address:
         case program.Builtin():
             return False
@@ -107,11 +107,12 @@ def _aggregate(node: tree.MemberAccess, kind: DType) -> Aggregate:
         return plain
     text = f'pointer to type "{describe(plain)}"' if node.through_pointer else f'type "{describe(plain)}"'
     symbol = "->" if node.through_pointer else "."
-    raise DError("D_OP_SOU", f"operator {symbol} cannot be applied to {text}: it is no struct or union", node.span)
+    raise DError("D_OP_SOU", f"operator {symbol} cannot be applied to {text}: it is not a struct or union", node.span)
 
 
 def _complete(reader: Reader, node: tree.MemberAccess, aggregate: Aggregate) -> Aggregate:
-    """The definition of a struct; if it is only declared here, it may be defined elsewhere."""
+    """The definition of a struct. One that is only declared, in this unit of the debug information, may be defined in
+    another."""
     if aggregate.members is not None:
         return aggregate
     name = f"{aggregate.kind.value} {aggregate.tag}"

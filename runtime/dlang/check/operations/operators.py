@@ -1,4 +1,4 @@
-"""Operators without a side effect: which types they take and which type they give (K&R A7 with D's additions)."""
+"""Operators without a side effect: the types of their operands and results (K&R A7 with D's additions)."""
 
 from typing import Final
 
@@ -47,7 +47,7 @@ _INTEGRAL: Final = frozenset({"&", "|", "^", "%"})
 
 
 def incompatible(node: tree.Expression, symbol: str, left: Operand, right: Operand) -> DError:
-    """The error for two operands that do not go together."""
+    """The error for two operands of incompatible types."""
     text = f'operands have incompatible types: "{describe(left.type)}" {symbol} "{describe(right.type)}"'
     return DError("D_OP_INCOMPAT", text, node.span)
 
@@ -124,8 +124,8 @@ def cast_operand(reader: Reader, node: tree.Cast) -> Operand:
 
 
 def binary(reader: Reader, node: tree.Binary) -> Operand:
-    """Any binary operator. The tree of a long flat chain is as deep on its left, so that side is a loop, no
-    recursion."""
+    """Any binary operator. The tree of a long chain such as a + b + c is deep on its left, so that side is a loop and
+    not a recursion."""
     chain: list[tree.Binary] = []
     first: tree.Expression = node
     while isinstance(first, tree.Binary):
@@ -176,7 +176,7 @@ def check_arithmetic(node: tree.Expression, symbol: str, left: Operand, right: O
 
 
 def refuse_zero_divisor(node: tree.Expression, symbol: str, right: Operand) -> None:
-    """Refuse a division by the constant 0, whatever is divided. Raises DError D_DIV_ZERO."""
+    """Refuse a division by the constant 0, also of a value that is not constant. Raises DError D_DIV_ZERO."""
     if right.constant == 0 and symbol in ("/", "%", "/=", "%="):
         raise DError("D_DIV_ZERO", "expression contains division by zero", node.span)
 
@@ -204,7 +204,8 @@ def _comma(node: tree.Binary, left: Operand, right: Operand) -> Operand:
 
 
 def _tag_of(reader: Reader, node: tree.Binary, left: Operand) -> Operand | None:
-    """A bare word after an enumeration and a comparison may be one of its tags, even one that is known nowhere else."""
+    """In `enumeration == word`, the word may be one of that type's enumerators, which need not be in scope: so a
+    program can compare with enumerators that the image's debug information has under no global name."""
     if not isinstance(node.right, tree.Name):
         return None
     operand = reader.inlines.tag_of(left.type, node.right.name)
@@ -231,7 +232,7 @@ def _compared(node: tree.Binary, left: Operand, right: Operand) -> Operand:
 
 
 def _is_countable(kind: DType) -> bool:
-    """Whether it points to something whose size is known (D treats strings as pointers here)."""
+    """Whether it is a pointer to objects, with which one can count. A string is a pointer to char here."""
     target = target_of(kind)
     return target is not None and not is_void(target) and not isinstance(bare(target), Function)
 
@@ -302,7 +303,8 @@ def _distance(node: tree.Expression, left: Operand, right: Operand) -> Operand:
 
 
 def conditional(reader: Reader, node: tree.Conditional) -> Operand:
-    """`?:`. A chain of them in the last part is a loop, no recursion. A constant condition is decided here."""
+    """`?:`. A chain a ? b : c ? d : ... is a loop and not a recursion. A constant condition selects one branch, and the
+    other is not even checked."""
     links: list[tuple[tree.Conditional, Operand, Operand]] = []
     rest: tree.Expression = node
     while isinstance(rest, tree.Conditional):

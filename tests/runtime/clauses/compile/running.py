@@ -150,7 +150,7 @@ class Environment:
         self.faults: list[tuple[int, int, Fault]] = []
         self.acts: list[tuple[str, int]] = []
 
-    def asked(self, name: str) -> None:
+    def uses_profile(self, name: str) -> None:
         pass
 
     def now(self) -> int:

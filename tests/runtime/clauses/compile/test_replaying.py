@@ -24,7 +24,7 @@ LATER = {
     "x = arg0 && self->in || !y": Reads(frozenset({0}), has_thread=True),
     "self->x[cpu, 3] = arg1": Reads(frozenset({1}), has_thread=True),
 }
-MORE = "looks at more than is recorded of a hit, or may fail"
+MORE = "reads more than is recorded of a hit, or may fail"
 AT_ONCE = {
     "": "it records that its probe fired",
     "x = 1; trace(x)": "it does more than to assign variables and to aggregate",

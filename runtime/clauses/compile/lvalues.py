@@ -1,4 +1,11 @@
-"""Places of values, as Python: variables, elements of associative arrays, memory. How they are read and stored."""
+"""Lvalues as Python: variables, elements of associative arrays, memory. How they are read and stored.
+
+A scalar variable has 64 bits whatever its type (docs/facts/dlang.md, Numbers): a store into it wraps to 64 bits and
+never truncates, and a read has the full 64-bit range. Memory has the size of its type, and a bit-field its width.
+
+D evaluates the right side of an assignment first, then the keys of an associative array on the left. In an update the
+keys come first, since the old value is needed. Each is evaluated once, which matters for x[i++] += 1.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -23,9 +30,9 @@ from kinst.runtime.dlang.types.types import DType, bare
 from kinst.targets.c_types import Aggregate, Array, size_of
 
 
-class Place(Protocol):
-    """Something that can be read and assigned. If the place was made for an update, what is evaluated to find it is
-    evaluated only once, by the first of `read` and `store`."""
+class Lvalue(Protocol):
+    """Something that can be read and assigned. One that was made for an update must be read before it is stored: `read`
+    evaluates its address or key, and `store` reuses that."""
 
     def read(self) -> str:
         """The text of the value."""
@@ -59,7 +66,7 @@ class _Global:
 
 @dataclass(frozen=True, slots=True)
 class _Local:
-    """A clause-local variable: an item of the CPU's frame."""
+    """A clause-local variable: an item in the CPU's list."""
 
     frame: str
     slot: int
@@ -143,7 +150,7 @@ def set_item(frame: list[Any], slot: int, value: Any) -> Any:
 
 
 def read(generator: Generator, node: program.Read) -> Code:
-    """The value of a variable. A struct or array gets its bytes when the variable is first seen."""
+    """The value of a variable. A struct or array is allocated when the variable is first used."""
     variable = node.variable
     if is_block(variable.type):
         return Code(*_block_address(generator, node), UNSIGNED.high, 1)
@@ -162,7 +169,7 @@ def _block_address(generator: Generator, node: program.Read) -> tuple[str, int]:
 
 
 def _ranged(text: str, kind: DType, depth: int) -> Code:
-    """The value of a variable. It may be any 64 bits, whatever its type: stores do not truncate."""
+    """The value of a variable: any 64 bits, whatever its type."""
     if scalar_of(kind) is None:
         return Code(text, depth=depth, is_nullable=is_string(kind))
     word = word_of(kind)
@@ -189,7 +196,7 @@ def string_at(generator: Generator, address: Code, limit: int) -> Code:
 
 
 def _loaded(generator: Generator, text: str, scalar: Scalar, bits: tuple[int, int] | None, depth: int) -> Code:
-    """A loaded unsigned word as a value: the bits of a bit-field, with the type's sign."""
+    """A loaded unsigned word as a value: the bits of a bit-field, sign-extended if the type is signed."""
     if bits is None:
         return _extended(generator, Code(text, 0, (1 << 8 * scalar.size) - 1, depth), 8 * scalar.size, scalar)
     shift, width = bits
@@ -206,15 +213,15 @@ def _extended(generator: Generator, code: Code, width: int, scalar: Scalar) -> C
     return Code(f"(({code.text} ^ {half}) - {half})", -half, half - 1, code.depth + 2)
 
 
-# -- places -----------------------------------------------------------------------------------------------------------
+# -- lvalues ----------------------------------------------------------------------------------------------------------
 
 
 def _is_dynamic(variable: Variable) -> bool:
     return variable.keys is not None or variable.scope is Scope.THREAD
 
 
-def _variable(generator: Generator, node: program.Read, *, is_update: bool) -> tuple[Place, int]:
-    """The place of a variable, and the depth of its key's text."""
+def _variable(generator: Generator, node: program.Read, *, is_update: bool) -> tuple[Lvalue, int]:
+    """The lvalue of a variable, and the depth of its key's text."""
     variable, variables = node.variable, generator.state.variables
     if _is_dynamic(variable):
         return _element(generator, node, is_update=is_update)
@@ -225,7 +232,7 @@ def _variable(generator: Generator, node: program.Read, *, is_update: bool) -> t
     return _Global(cell, generator.bind("set_cell", set_cell)), 0
 
 
-def _element(generator: Generator, node: program.Read, *, is_update: bool) -> tuple[Place, int]:
+def _element(generator: Generator, node: program.Read, *, is_update: bool) -> tuple[Lvalue, int]:
     variable = node.variable
     dynamic = generator.state.variables.dynamic(variable)
     key = _key(generator, variable, node.keys)
@@ -236,6 +243,7 @@ def _element(generator: Generator, node: program.Read, *, is_update: bool) -> tu
 
 
 def _once(generator: Generator, code: Code, *, is_update: bool) -> tuple[str, str]:
+    """The text that evaluates a key or an address, and the text for its second use in an update."""
     if not is_update or code.text.isidentifier() or code.constant is not None:
         return code.text, code.text
     name = generator.temporary()
@@ -243,8 +251,8 @@ def _once(generator: Generator, code: Code, *, is_update: bool) -> tuple[str, st
 
 
 def _key(generator: Generator, variable: Variable, keys: tuple[program.Expression, ...]) -> Code:
-    """The key of a dynamic variable: the thread, if it is thread-local, and the array's keys. A single one is no
-    tuple."""
+    """The key of a dynamic variable: the thread, if it is thread-local, and the array's keys. A single one is not made
+    a tuple, which would cost more than the access."""
     parts = [Code(generator.local("thread"))] if variable.scope is Scope.THREAD else []
     for kind, key in zip(variable.keys or (), keys, strict=True):
         parts.append(_key_part(generator, kind, key))
@@ -268,7 +276,7 @@ def content(generator: Generator, node: program.Expression) -> Code:
     return Code(f"{read}({address.text}, {size_of_reference(node.type)})", 0, 0, address.depth + 1)
 
 
-def _memory(generator: Generator, node: program.Load, *, is_update: bool) -> tuple[Place, int]:
+def _memory(generator: Generator, node: program.Load, *, is_update: bool) -> tuple[Lvalue, int]:
     address = fit(generator, generator.value(node.address), UNSIGNED)
     first, later = _once(generator, address, is_update=is_update)
     scalar = scalar_of(node.type)
@@ -317,7 +325,7 @@ def _copier(generator: Generator) -> str:
     return generator.bind("copy_block", copy)
 
 
-def _place(generator: Generator, target: program.Read | program.Load, *, is_update: bool) -> tuple[Place, int]:
+def _place(generator: Generator, target: program.Read | program.Load, *, is_update: bool) -> tuple[Lvalue, int]:
     if isinstance(target, program.Load):
         return _memory(generator, target, is_update=is_update)
     if is_block(target.variable.type):
@@ -331,9 +339,9 @@ def _place(generator: Generator, target: program.Read | program.Load, *, is_upda
 
 @dataclass(frozen=True, slots=True)
 class _Assignment:
-    """A place and the value to store there."""
+    """An lvalue and the value to store in it."""
 
-    place: Place
+    place: Lvalue
     value: Code
     depth: int
 
@@ -352,8 +360,7 @@ def _stored(generator: Generator, node: program.Assign) -> Code:
 
 
 def _truncated(generator: Generator, value: Code, target: program.Read | program.Load) -> Code:
-    """A value truncated to what a place in memory or a bit-field can hold. A variable holds 64 bits, whatever its
-    type."""
+    """A value truncated to what memory or a bit-field can hold. A variable holds 64 bits, whatever its type."""
     kind = target.variable.type if isinstance(target, program.Read) else target.type
     scalar = scalar_of(kind)
     if scalar is None or is_reference(kind):
@@ -380,7 +387,7 @@ def assign_statement(generator: Generator, node: program.Assign) -> str:
 
 
 def update(generator: Generator, node: program.Update) -> Code:
-    """`target = target operator value` whose value is used: the new one, or the old one for x++ and x--."""
+    """`target = target operator value` as an expression: the new value, or the old one for x++ and x--."""
     place, old, new = _updated(generator, node)
     depth = max(old.depth, new.depth) + 2
     if not node.gives_old:
@@ -402,8 +409,8 @@ def _old(text: str, target: program.Read | program.Load, depth: int) -> Code:
     return Code(text, scalar.low, scalar.high, depth)
 
 
-def _updated(generator: Generator, node: program.Update) -> tuple[Place, Code, Code]:
-    """The place, its old value and its new one. The old value gets a name if it is used twice."""
+def _updated(generator: Generator, node: program.Update) -> tuple[Lvalue, Code, Code]:
+    """The lvalue, its old value and its new one. The old value is assigned to a variable if it is used twice."""
     place, depth = _place(generator, node.target, is_update=True)
     old = _old(place.read(), node.target, depth)
     again = old

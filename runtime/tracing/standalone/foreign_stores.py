@@ -1,13 +1,17 @@
-"""A standalone image's trampolines and counters in a machine -> an error as soon as somebody else stores to them.
+"""A standalone image's trampolines and counters in a machine -> an error as soon as other code stores to them.
 
-No hit costs more for it. Their pages are without the right to be written until the first store to each (the TLB is told
-so), which tells who that is: a trampoline that counts, or somebody else. Whoever comes later is known by what is left:
-trampolines have other bytes, and counters, which begin with large numbers that only we know, have small ones, or such
-as nothing counts to. Where that is seen, the guest goes on for a while, with the pages guarded all the time: who takes
-memory for its own stores to it again.
+Memory for them is chosen because the guest seems not to use it. If it does, its data is corrupt and counts are
+nonsense, so the run must fail. No hit costs more for this check:
 
-Counters in the image's own .bss are cleared by it; of them it is only known what nothing counts to, and that they were
-cleared. Memory in which others have something as well is not guarded.
+- Their pages are write-protected in the TLB until the first store to each. The PC of that store shows whether it is a
+  trampoline that counts, or other code.
+- Later stores are known by what they leave: changed bytes in trampolines, and counters with impossible values. Counters
+  start at large values (`drawn_counters`), which nothing but an increment leaves plausible.
+- When such a trace is found, the guest runs on for a while with the pages protected all the time, in order to name the
+  code: what uses memory as its own will store to it again.
+
+Counters in the image's own .bss are cleared by the guest: for these only an implausible count is noticed, and that they
+were cleared. Memory that also holds data of the image is not protected.
 """
 
 from collections.abc import Callable, Iterator
@@ -23,13 +27,13 @@ from kinst.targets.errors import MachineError
 from kinst.targets.manifest.packed import Manifest
 from kinst.targets.standalone import WORD, Action, Standalone
 
-_EVERY: Final = 64  # turns of a CPU from one look at the counters to the next
-_MOST_TURNS: Final = 10_000  # for which is waited for another store: some seconds
+_EVERY: Final = 64  # turns of a CPU between two checks of the counters
+_MOST_TURNS: Final = 10_000  # turns in which another store is waited for: some seconds
 
 Range = tuple[int, int]  # a physical address, and a size in bytes
 
 
-class Untouched:
+class ForeignStores:
     """The memory of one image's trampolines and counters; implements `kinst.runtime.machine.address_space.StoreGuard`.
 
     `start` is the physical address of the counters or the ring.
@@ -62,18 +66,18 @@ class Untouched:
         self._has_data = has_memory and not self._may_clear
         sites = len(manifest.sites)
         is_counting = has_memory and kept.action is Action.COUNT and kept.size >= WORD * sites
-        self.is_broken = False  # it was said, and counts mean nothing
+        self.is_broken = False  # the error was raised, and counts mean nothing
         self._turns, self._found = 0, ""
         self._begun = drawn(sites) if is_counting else np.zeros(sites, np.uint64)
 
     def _own_segment(self) -> Range | None:
-        """What is loaded for the trampolines alone."""
+        """The segment that was added for the trampolines, if it is in memory."""
         first = self._manifest.trampolines[0] + self._loaded.bias
         found = ((physical, size) for virtual, physical, size in self._loaded.segments if virtual == first)
         return next((one for one in found if self._system.memory.has(*one)), None)
 
     def _trampolines(self) -> Iterator[Range]:
-        """Where trampolines are."""
+        """Where trampolines are: in their own segment, or in pieces of the image's code (`manifest.jumps`)."""
         if self._own is not None:
             yield self._own[0], min(self._own[1], self._manifest.trampolines[1])
             return
@@ -86,7 +90,8 @@ class Untouched:
                 yield at, size
 
     def _check_loaded(self) -> None:
-        """A boot loader may leave out what the image's own header does not name."""
+        """Check that the trampolines were loaded. A boot loader may leave out a segment that the image's own header
+        (Linux' Image, Multiboot) does not cover."""
         address, image = self._manifest.trampolines[0], self._loaded.image
         if self._own is not None and self._code[0][1] != image.read(address, len(self._code[0][1])):
             raise MachineError(f"{image.path}: its loader leaves out {address:#x}, and with it its trampolines")
@@ -94,7 +99,7 @@ class Untouched:
     # -- the run ------------------------------------------------------------------------------------------------------
 
     def begin(self) -> None:
-        """Nothing has run yet."""
+        """Prepare the memory before anything runs."""
         if self._begun.any():
             self._system.memory.write(self._start, self._begun.astype("<u8").tobytes())
         self._guard()
@@ -106,36 +111,36 @@ class Untouched:
 
     @property
     def _ranges(self) -> tuple[Range, ...]:
-        """What nobody else has anything in."""
+        """The memory that is ours alone."""
         own = () if self._own is None else (self._own,)
         return (*own, (self._start, self._kept.size)) if self._has_data else own
 
     def counted(self, data: bytes) -> bytes:
-        """What was counted, of what is in memory from the first counter on."""
+        """The counts: the memory from the first counter on, without the start values."""
         return counted(data, self._begun, may_clear=self._may_clear)
 
     @property
     def is_cleared(self) -> bool:
-        """Whether the image has cleared its counters, and with them what they had."""
+        """Whether the image has cleared its counters, and with them what was counted before."""
         if not self._begun.any() or not self._may_clear:
             return False
         return is_cleared(self._system.memory.read(self._start, WORD * len(self._begun)), self._begun)
 
     def after_turn(self) -> None:
-        """A CPU stands between two instructions. Raises MachineError: as `is_untouched`."""
+        """Check, between two turns of a CPU. Raises MachineError: as `is_clean`."""
         self._turns += 1
         if self._found:
             if self._turns > _MOST_TURNS:
                 raise self._error(self._found)
             self._guard()
         elif self._turns % _EVERY == 0 and (found := self._wrong_counter()):
-            self._look_for(found)
+            self._search_culprit(found)
 
-    def is_untouched(self, *, is_last: bool) -> bool:
-        """Whether nobody else has stored there so far.
+    def is_clean(self, *, is_last: bool) -> bool:
+        """Whether no other code has stored there so far.
 
         Raises:
-            MachineError: somebody has, and this is the last look. It is said once.
+            MachineError: some has, and this is the last check. It is raised once.
         """
         if self.is_broken:
             return False
@@ -143,19 +148,19 @@ class Untouched:
         if found and is_last:
             raise self._error(found)
         if found and not self._found:
-            self._look_for(found)
+            self._search_culprit(found)
         return not found
 
-    def _look_for(self, found: str) -> None:
-        """Something was found: from now on, guard all pages, and look for whoever does it.
+    def _search_culprit(self, found: str) -> None:
+        """Something was found: from now on, protect all pages all the time, to find the code that does it.
 
-        While nothing is found, they are guarded once: that flushes the TLB, and Unicorn may make it smaller then.
+        Before that they are protected only once: each time flushes the TLB, after which Unicorn may make it smaller.
         """
         self._turns, self._found = 0, found
         self._guard()
 
     def _changed_trampoline(self) -> str:
-        """The first byte that is not as it was; empty if all are."""
+        """The first trampoline byte that was overwritten, as text; empty: there is none."""
         for at, expected in self._code:
             found = self._system.memory.read(at, len(expected))
             if found != expected:
@@ -164,7 +169,7 @@ class Untouched:
         return ""
 
     def _wrong_counter(self) -> str:
-        """The first that nothing has counted to; empty if there is none."""
+        """The first counter with an impossible count, as text; empty: there is none."""
         if self._kept.action is not Action.COUNT or not self._system.memory.has(self._start, self._kept.size):
             return ""
         wrong = first_wrong(self.counted(self._system.memory.read(self._start, WORD * len(self._begun))))
@@ -173,12 +178,13 @@ class Untouched:
     # -- stores -------------------------------------------------------------------------------------------------------
 
     def is_own(self, pc: int, page: int) -> bool:
-        """See `StoreGuard`. A trampoline stores to data only, unless the guest's own store was moved into it."""
+        """See `StoreGuard`. A trampoline stores only to the counters or the ring, unless it holds a displaced store of
+        the guest's, which may go anywhere."""
         first, last = self._start // PAGE, (self._start + self._kept.size - 1) // PAGE
         if not first <= page <= last or self._trampoline(pc) is None:
             return False
         if self._found:
-            self._system.engine.stop()  # to guard the page again
+            self._system.engine.stop()  # so that the page is protected again before the next store
         return True
 
     def stored(self, pc: int, address: int) -> None:
@@ -205,7 +211,7 @@ class Untouched:
         return None
 
     def _link(self, physical: int) -> int:
-        """The link address of what is loaded there, or kept there; the address itself if nothing is."""
+        """The link address of what is at a physical address; the address itself if it is not the image's."""
         if 0 <= physical - self._start < self._kept.size:
             return physical - self._start + self._kept.address
         for virtual, start, size in self._loaded.segments:

@@ -1,0 +1,38 @@
+"""An image -> where Linux in it has the address of a CPU's current task."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from kinst.rewriter.standalone.code.trampoline import Current
+from kinst.targets.image import Image
+
+EVIDENCE: Final = "init_task"  # a symbol that only Linux has
+_TABLE: Final = "__per_cpu_offset"
+_MOST: Final = 1 << 31
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """The link address of the table that says where each CPU's own data are, and that of the variable in them, or its
+    offset. Both are 0 where a register has the task."""
+
+    table: int = 0
+    address: int = 0
+
+    @property
+    def current(self) -> Current:
+        """What reads it."""
+        return Current(is_linked=self.address >= _MOST)
+
+
+def variable_of(image: Image) -> Variable | None:
+    """None: it is no Linux, or has no such variable."""
+    symbols, facts = image.symbols, image.facts.linux.current
+    if symbols.address_of(EVIDENCE) is None:
+        return None
+    if facts.registers:
+        return Variable()
+    table = symbols.address_of(_TABLE)
+    places = (symbols.address_of(name) for name in facts.per_cpu_names)
+    place = next((one for one in places if one is not None), None)
+    return None if table is None or place is None else Variable(table, place)

@@ -1,0 +1,62 @@
+"""A record with a part of the stack -> stack(), stackdepth and caller, by link addresses, wherever the image runs."""
+
+from collections.abc import Callable
+
+from kinst.rewriter.program import Program
+from kinst.runtime.tracing.standalone.record_memory import RecordMemory
+from kinst.runtime.trap.trap import Firing
+from kinst.runtime.unwinding.frame_rules import FrameRules
+from kinst.runtime.unwinding.stacks import Interrupted, MachineStacks
+from kinst.targets.image import Image
+
+
+class RecordStacks:
+    """Implements `kinst.runtime.clauses.environment.Stacks`. What lies above the part that was recorded is not known:
+    a stack ends there."""
+
+    def __init__(
+        self, image: Image, memory: RecordMemory, program: Callable[[], Program], warn: Callable[[str], None]
+    ) -> None:
+        """`image` is the original; `warn` is called once if a stack ends so."""
+        self._memory, self._warn = memory, warn
+        self._has_warned = False
+        self._spans = [range(one.address, one.address + one.size) for one in image.segments if one.size]
+        self._moved = 0  # by how many bytes the image that is running now was moved
+        rules = FrameRules(image.facts, program, self.link)
+        self._stacks = MachineStacks(image.facts, memory, rules)
+        self.follows_call = rules.unwinder.follows_call
+
+    def cross(self, interrupted: Interrupted) -> None:
+        """See `MachineStacks`. A walk that has left the recorded part has not reached the frame of an exception."""
+        self._stacks.cross(lambda sp: None if self._memory.is_cut else interrupted(sp))
+
+    def move(self, by: int) -> None:
+        """Set by how many bytes the running image was moved from its link addresses."""
+        self._moved = by
+
+    def link(self, address: int) -> int:
+        """The link address of an address in the running image; others as they are."""
+        return address - self._moved if self._moved and self._is_linked(address - self._moved) else address
+
+    def stack(self, firing: Firing, frames: int) -> tuple[int, ...]:
+        """See `Stacks`."""
+        found = tuple(map(self.link, self._stacks.stack(firing, frames)))
+        if self._memory.is_cut and not self._has_warned:
+            self._has_warned = True
+            self._warn("stacks are shown as far as they were recorded: some continue beyond that, in another page")
+        return found
+
+    def depth(self, firing: Firing) -> int:
+        """See `Stacks`."""
+        return self._stacks.depth(firing)
+
+    def caller(self, firing: Firing) -> int:
+        """See `Stacks`."""
+        return self.link(self._stacks.caller(firing))
+
+    def reach(self, firing: Firing) -> int:
+        """See `MachineStacks`."""
+        return self._stacks.reach(firing)
+
+    def _is_linked(self, address: int) -> bool:
+        return any(address in span for span in self._spans)

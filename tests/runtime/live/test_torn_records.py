@@ -1,0 +1,94 @@
+"""Four CPUs that fill a small ring all the time: what is shown is never a mixture of two records, nor half of one."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.commands.in_process import kinst_run
+from tests.samples.machines import MACHINES
+
+# Each CPU calls f with a number of its own, which is also on the stack, at both ends of 2 KiB.
+SOURCE = """
+.globl _start
+.type _start, @function
+_start:
+  csrr t0, mhartid
+  la sp, stacks
+  slli t1, t0, 12
+  add sp, sp, t1
+  li t1, 4096 - 2048
+  add sp, sp, t1
+  mv s1, t0
+  li s0, 300000
+1:
+  slli a0, s0, 3
+  or a0, a0, s1
+  sd a0, 0(sp)
+  sd a0, 2040(sp)
+  call f
+  addi s0, s0, -1
+  bnez s0, 1b
+  la t2, ended
+  li t1, 1
+  amoadd.w zero, t1, (t2)
+2:
+  bnez s1, 2b
+  lw t1, 0(t2)
+  li t3, 4
+  bne t1, t3, 2b
+  li t0, 0x100000
+  li t1, 0x5555
+  sw t1, 0(t0)
+3:
+  j 3b
+.size _start, . - _start
+.globl f
+.type f, @function
+f:
+  addi a0, a0, 1
+  addi a0, a0, -1
+  ret
+.size f, . - f
+.globl trap
+.type trap, @function
+trap:
+  mret
+.size trap, . - trap
+.bss
+.balign 4096
+stacks:
+  .skip 4 * 4096
+ended:
+  .skip 8
+"""
+PROGRAM = """
+fbt::f:entry {
+    @[*(uint64_t *)regs[R_SP] == arg0, *(uint64_t *)(regs[R_SP] + 2040) == arg0, cpu == (arg0 & 7)] = count();
+    @depth = max(stackdepth);
+}
+"""
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("records", [4, 64, 4096])
+def test_no_record_is_torn(records: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    compiler = MACHINES["riscv64"].compiler
+    for tool in (compiler, "qemu-system-riscv64"):
+        if shutil.which(tool) is None:
+            assert not os.environ.get("KINST_REQUIRE_TOOLS"), f"no {tool}"
+            pytest.skip(f"no {tool}")
+    source, image = tmp_path / "four.s", tmp_path / "four.elf"
+    source.write_text(SOURCE)
+    place = "-Wl,-Ttext=0x80000000,--build-id=none"
+    subprocess.run([compiler, "-nostdlib", "-static", "-no-pie", place, str(source), "-o", str(image)], check=True)
+    monkeypatch.setattr("kinst.runtime.live.keeping._MOST_RECORDS", records)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    done = kinst_run("-q", "--on", "qemu-system-riscv64 -M virt -smp 4 -m 128M", "-n", PROGRAM, image)
+    assert done.returncode == 0, done.stderr
+    only, depth = done.stdout.strip().splitlines()
+    assert only.split()[:3] == ["1", "1", "1"]
+    assert int(only.split()[3]) > 100
+    assert depth.split() == ["2"]
