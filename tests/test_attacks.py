@@ -151,7 +151,7 @@ ATTACKS: tuple[Attack, ...] = (
 FUZZED = {
     *("headers", "manifests", "dwarf", "btf", "symbols", "kallsyms", "tracepoints", "system-calls"),
     *("modules", "trees", "input", "caches", "traffic", "pci", "virtio", "code", "programs"),
-    *("breakpoints", "counted", "looked-at", "walks", "budgets", "registers"),
+    *("breakpoints", "counted", "looked-at", "walks", "budgets", "registers", "rings"),
 }
 
 
