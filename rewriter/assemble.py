@@ -16,7 +16,7 @@ from kinst.targets.arch.facts import ArchFacts, Syntax
 from kinst.targets.arch.registry import ARCHES, arch_by_name
 from kinst.targets.errors import UsageError
 
-# Text in quotes; else a decimal number that is no part of a name, a real number or a label.
+# Text in quotes; else a decimal number that is no part of a name, of a real number or of a label.
 _DECIMAL: Final = re.compile(r"""'[^']*'|"[^"]*"|(?<![\w.%])([1-9][0-9]*)(?![\w.]|\s*:)""")
 PLAIN: Final = "plain"
 
@@ -42,10 +42,10 @@ def assemble(facts: ArchFacts, text: str, address: int = 0, *, is_plain: bool = 
 
 
 def _in_hexadecimal(text: str) -> str:
-    """The text with its decimal numbers in base 16, outside of quotes.
+    """The text with its decimal numbers in base 16, except in quotes.
 
-    keystone 0.9.2 takes or refuses a decimal number by an uninitialised variable (llvm_ks::AsmLexer::LexDigit, as
-    valgrind shows; "Unknown error"): seldom, and never in the same place twice. Other bases do not go that way.
+    keystone 0.9.2 accepts or rejects a decimal number by an uninitialised variable (llvm_ks::AsmLexer::LexDigit, as
+    valgrind shows; "Unknown error"): seldom, and never in the same place twice. Other bases are parsed elsewhere.
     """
     return _DECIMAL.sub(lambda found: found[0] if found[1] is None else hex(int(found[1])), text)
 

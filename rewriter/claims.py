@@ -1,4 +1,4 @@
-"""An original image and the manifest of a patched one -> what the manifest says of the image and the image does not.
+"""An original image and the manifest of a patched one -> what the manifest claims and the original contradicts.
 
 A digest in the manifest proves nothing, since anyone who changes a name can make a new one. Names, identifiers, static
 probes and the places of probes are derived again from the original. What came from elsewhere cannot be derived, and is
@@ -27,7 +27,7 @@ from kinst.targets.manifest.packed import Manifest, ProbeKind
 from kinst.targets.static_probes import StaticProbe
 
 _LEAVING: Final = (Flow.RETURN, Flow.JUMP, Flow.BRANCH, Flow.INDIRECT_JUMP)
-_ROOM: Final = 64  # bytes that the entry of a function may be behind its first instruction
+_FARTHEST: Final = 64  # bytes by which the entry of a function may be after its first instruction
 _PAD: Final = 16  # bytes of a landing pad before the place of a static probe
 _SHOWN: Final = 16  # digits of a digest
 
@@ -70,9 +70,9 @@ def unproved(manifest: Manifest) -> Iterator[tuple[str, str]]:
         yield "names given", f"{counted(len(manifest.given), 'name')} from elsewhere, SHA-256 {_digest(given)}"
     if manifest.inlined:
         copies = sum(one.copies for one in manifest.inlined)
-        told = json.dumps(inlined_values(manifest.inlined)).encode()
+        packed = json.dumps(inlined_values(manifest.inlined)).encode()
         names = counted(len(manifest.inlined), "name")
-        yield "inlined", f"{names} of {copies:,} copies, by debug information, SHA-256 {_digest(told)}"
+        yield "inlined", f"{names} of {copies:,} copies, by debug information, SHA-256 {_digest(packed)}"
 
 
 def _digest(data: bytes) -> str:
@@ -83,6 +83,8 @@ def _wrong_functions(program: Program, manifest: Manifest) -> Iterator[str]:
     """Functions with wrong bounds. Those from before names were given are right: an image may be patched in steps."""
     wrong = _unlike(program, manifest, range(len(manifest.functions)))
     if wrong and len(manifest.given):
+        # Given names move bounds. What is wrong with them may be right without them: the image was patched before they
+        # were given.
         wrong = _unlike(with_static(open_program(program.original))[0], manifest, wrong)
     for row in wrong:
         address, size, _ = manifest.functions[row].tolist()
@@ -127,7 +129,7 @@ def _wrong_inlined(program: Program, manifest: Manifest) -> Iterator[str]:
 
 
 def _wrong_places(program: Program, manifest: Manifest) -> Iterator[str]:
-    """Probes at another place than their names say; those of kinst were looked at when the manifest was read."""
+    """Probes at other places than their names say; those of kinst were checked when the manifest was read."""
     enablings, probes = manifest.enablings, manifest.probes
     probe, site = enablings["probe"], enablings["site"]
     kind = probes["kind"][probe]
@@ -147,19 +149,20 @@ def _wrong_places(program: Program, manifest: Manifest) -> Iterator[str]:
 def _are_entries(
     program: Program, manifest: Manifest, probe: NDArray[np.uint32], site: NDArray[np.uint32]
 ) -> NDArray[np.bool_]:
-    """One place each, with nothing before it but what an entry's place may be behind (see `sites.entry_sites`)."""
+    """One place each, with nothing before it but what an entry's place may be after (see `sites.entry_sites`)."""
     function = manifest.probes["function"][probe]
     starts = manifest.functions["address"][function]
     distance = manifest.sites["address"][site] - starts
     ends = distance + manifest.sites["size"][site]
     first, row = np.unique(starts, return_inverse=True)
     size = np.zeros(len(first), np.uint64)
-    np.maximum.at(size, row, np.minimum(ends, np.uint64(_ROOM)))  # no instruction is cut: that costs time
+    np.maximum.at(size, row, np.minimum(ends, np.uint64(_FARTHEST)))  # no instruction is cut to size: that costs time
+    # Only as much of each function as its entries need: there may be a million.
     trimmed = Functions(first, size, np.zeros(len(first), np.uint8), tuple(map(invented_name, first.tolist())), {})
     found = instructions_of(replace(program, functions=trimmed), np.arange(len(first)))
     stops = ~stepped_over(found, np.arange(len(found)))
-    # Of each function the first instruction that is not stepped over: no place behind it is an entry.
-    last = np.full(len(first), _ROOM, np.uint64)
+    # Of each function the first instruction that is not stepped over: no place after it is an entry.
+    last = np.full(len(first), _FARTHEST, np.uint64)
     np.minimum.at(last, found.function[stops], found.address[stops] - first[found.function[stops]])
     _, number, count = np.unique(probe, return_inverse=True, return_counts=True)
     result: NDArray[np.bool_] = (count[number] == 1) & (distance <= last[row])

@@ -1,6 +1,6 @@
 """Command lines -> kinst-rewrite, kinst-list and kinst-diff: their options, and what is wrong with them.
 
-What the commands do is imported when the options have been read: numpy, LIEF and the rest take 0.7 s, and neither
+The code of a command is imported when its options have been read: numpy, LIEF and the rest take 0.7 s, and neither
 --help nor a mistyped option needs them.
 """
 
@@ -39,7 +39,7 @@ _PROBES: Final = "Probes"
 _ALONE: Final = "Images that need no handler"
 _REPLACES_IMAGE: Final = OutputFile(path_type=Path, replaces="image")
 _NAMED: Final = {"--module": "it is --name"}
-_REFUSED: Final = "Tell of each refused instruction, with its reason."
+_REFUSED: Final = "List each refused instruction, with its reason."
 
 P = ParamSpec("P")
 
@@ -91,7 +91,7 @@ _REWRITE_EXAMPLES: Final = (
     ),
     Example(
         "kinst-rewrite fw_jump.elf --patch 'sub_14c3e = li a0, 0; ret' --patch '0x14c46+4 = hex:0100' -o stub.elf",
-        "instructions of your own: a function that only returns 0, and two bytes behind an address",
+        "instructions of your own: a function that only returns 0, and two bytes at an address",
     ),
     Example(
         "kinst-rewrite fw_jump.elf --standalone --probe fbt:::entry --action record:arg0,time --ring 256 -o alone.elf",
@@ -144,7 +144,7 @@ _REWRITE_EXAMPLES: Final = (
     "--force",
     group="Instructions of your own",
     is_flag=True,
-    help="A --patch may go on behind the end of its function.",
+    help="A --patch may go on past the end of its function.",
 )
 @option("--standalone", group=_ALONE, is_flag=True, help="Jumps to code that does --action by itself.")
 @option(
@@ -179,7 +179,7 @@ _REWRITE_EXAMPLES: Final = (
 )
 @option("--dry-run", group=OUTPUT, is_flag=True, help="Write nothing; say what would be done, and refused.")
 @option("--restore", "is_restore", group=OUTPUT, is_flag=True, help="Write the original of a patched IMAGE.")
-@shared.form(["text", "json"], "How to tell what was done: text or json.")
+@shared.form(["text", "json"], "How to report what was done: text or json.")
 @shared.quiet()
 @shared.verbose(_REFUSED)
 @shared.version_option()
@@ -314,7 +314,7 @@ def _stacks(before: Path, after: Path, output: Path | None) -> int:
 
 
 def _alone(options: dict[str, Any]) -> dict[str, Any] | None:
-    """What --standalone comes with, which is removed from the options; None without it."""
+    """What --standalone implies, which is removed from the options; None without it."""
     is_standalone = options.pop("standalone") or options["method"] == Method.JUMP
     given = {name: options.pop(name) for name in ("action", "ring", "data_base")}
     if not is_standalone:
@@ -323,7 +323,9 @@ def _alone(options: dict[str, Any]) -> dict[str, Any] | None:
                 raise UsageError(f"--{name.replace('_', '-')}: is for --standalone")
         return None
     if options["method"] not in (None, Method.JUMP):
-        raise UsageError(f"--method {options['method']}: says how a handler carries on; --standalone needs none")
+        raise UsageError(
+            f"--method {options['method']}: says how a handler resumes the guest, and --standalone has none"
+        )
     options["method"] = None
     data_base = _address("--data-base", given["data_base"])
     return {"action": given["action"] or "count", "ring": given["ring"], "data_base": data_base}
@@ -342,7 +344,7 @@ def _source(path: Path, options: dict[str, Any], specs: Sequence[str]) -> "Sourc
     """The image that the options `_names` describe, in which `specs` are wanted. The options are removed.
 
     Raises:
-        ProbeError: it surely has no function of such a name; to find that out takes a fraction of all that follows.
+        ProbeError: it certainly has no function of such a name; to find that out takes a fraction of all that follows.
     """
     given: str | None = options.pop("name")
     name, equals, file = (given or "").partition("=")

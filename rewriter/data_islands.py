@@ -1,8 +1,8 @@
-"""Instructions of functions -> the same, with those refused that are data behind the end of a function's code.
+"""Instructions of functions -> the same, with those refused that are data after the end of a function's code.
 
-A symbol or an FDE may cover tables, literals and text beside the code of its function. What nothing falls into and no
-branch leads to is an island: often code all the same (a landing pad, the cases of a switch), so only that is refused of
-which something says that it is data: an instruction reads there, or it has what no code has.
+A symbol or an FDE may cover tables, literals and text next to the code of its function. What nothing falls into and no
+branch leads to is an island: often code all the same (a landing pad, the cases of a switch), so it is refused only if
+something shows that it is data: an instruction reads it, or it has what no code has.
 """
 
 from typing import Final
@@ -24,12 +24,14 @@ from kinst.targets.patterns import matches
 _ENDS: Final = (Flow.JUMP, Flow.INDIRECT_JUMP, Flow.RETURN, Flow.STOP)
 _DIRECT: Final = (Flow.JUMP, Flow.BRANCH, Flow.CALL)
 _ROUNDS: Final = 2  # islands are looked for: what branches of islands lead to is one, too
-_HEAD: Final = 8  # bytes of an instruction that patterns look at
+_HEAD: Final = 8  # bytes of an instruction that patterns examine
 
 
 def refuse_islands(image: Image, functions: Functions, found: Instructions, uses_of: UsesOf) -> Instructions:
-    """The same instructions, in address order; those of islands that are data are refused."""
+    """The same instructions, in address order; those in islands of data are refused."""
     is_user = is_hosted(image)
+    # First with every function's start taken for code; if code reads at a doubtful one, that is data after all, and
+    # what only it reaches is an island as well.
     reached = _reached(found, found.target[:0])
     if reached.all() and not is_user:
         return found
@@ -37,36 +39,39 @@ def refuse_islands(image: Image, functions: Functions, found: Instructions, uses
     read = _read(image, found, reached, doubtful, uses_of)
     if len(doubtful) and is_in(read, doubtful).any():
         reached = _reached(found, read[is_in(read, doubtful)])
-    found = found.refuse(_behind(found, reached, read), Reason.DATA)
+    found = found.refuse(_read_islands(found, reached, read), Reason.DATA)
     islands = np.flatnonzero(~reached)
     odd = _odd(image, found, islands, is_user=is_user)
-    if is_user:  # kernels have barriers behind returns, against speculation
+    if is_user:  # kernels have barriers after returns, against speculation
+        # A program's code has no reason to run on into nothing, so an island that does is a table.
         odd = np.append(odd, _open(functions, found, islands))
     return found.refuse(_whole(reached, odd), Reason.UNREACHED)
 
 
 def _reached(found: Instructions, data: NDArray[np.uint64]) -> NDArray[np.bool_]:
-    """Rows to which control falls or a direct branch leads, from the starts of their functions on; `data` are starts
-    that are none."""
+    """Rows to which control falls or a direct branch leads, beginning at the starts of functions; those in `data` do
+    not count."""
     fresh = np.ones(len(found), np.bool_)
     fresh[1:] = found.function[1:] != found.function[:-1]
-    behind = np.append(False, is_one_of(found.flow[:-1], _ENDS))[: len(found)]
+    after_end = np.append(False, is_one_of(found.flow[:-1], _ENDS))[: len(found)]
     is_direct = is_one_of(found.flow, _DIRECT)
     reached = np.ones(len(found), np.bool_)
     for _ in range(_ROUNDS):
+        # Only branches of reached code count: those of a table that decodes are chance.
         begins = holds(found.address, found.target[is_direct & reached])
         begins |= fresh & ~is_in(found.address, data) if len(data) else fresh
-        known = np.flatnonzero(begins | behind | fresh)
+        known = np.flatnonzero(begins | after_end | fresh)
         state = np.repeat(begins[known], np.diff(np.append(known, len(found))))
         if np.array_equal(state, reached):
             break
         reached = state
+    # Padding is refused already, for a better reason.
     reached[found.reason == Reason.PADDING] = True
     return reached
 
 
 def _doubtful_starts(functions: Functions, found: Instructions) -> NDArray[np.uint64]:
-    """Starts of functions that no call or FDE vouches for: a symbol may be one of data, whatever its type."""
+    """Starts of functions that no call or FDE vouches for: a symbol may name data, whatever its type."""
     address = functions.address[is_one_of(functions.evidence, (Evidence.SYMBOL, Evidence.POINTER, Evidence.LABEL))]
     called = np.unique(found.target[is_one_of(found.flow, _DIRECT)])
     return address[~is_in(address, called)]
@@ -75,7 +80,7 @@ def _doubtful_starts(functions: Functions, found: Instructions) -> NDArray[np.ui
 def _read(
     image: Image, found: Instructions, reached: NDArray[np.bool_], doubtful: NDArray[np.uint64], uses_of: UsesOf
 ) -> NDArray[np.uint64]:
-    """Addresses in islands, and of doubtful starts, from which code that is reached reads; ascending."""
+    """Addresses in islands, and of doubtful starts, that reached code reads; ascending."""
     islands = ~reached
 
     def wanted(address: NDArray[np.uint64]) -> NDArray[np.bool_]:
@@ -88,17 +93,17 @@ def _read(
 
 
 def _rows_at(found: Instructions, address: NDArray[np.uint64]) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
-    """The rows that have bytes at some addresses, and whether they do: there may be instructions of few functions."""
+    """The rows that have bytes at some addresses, and whether there are such rows: few functions may be decoded."""
     rows = np.maximum(np.searchsorted(found.address, address, "right") - 1, 0)
     is_there: NDArray[np.bool_] = address - found.address[rows] < found.size[rows]
     return rows, is_there
 
 
-def _behind(found: Instructions, reached: NDArray[np.bool_], read: NDArray[np.uint64]) -> NDArray[np.bool_]:
+def _read_islands(found: Instructions, reached: NDArray[np.bool_], read: NDArray[np.uint64]) -> NDArray[np.bool_]:
     """Rows of islands from an address on that is read."""
     rows, is_there = _rows_at(found, read)
     rows = rows[is_there & ~reached[rows]]
-    marks = reached.copy()  # at each the state is known anew
+    marks = reached.copy()  # at each of these the state is known again
     marks[rows] = True
     known = np.flatnonzero(marks)
     is_data = np.zeros(len(found), np.bool_)
@@ -110,23 +115,24 @@ def _behind(found: Instructions, reached: NDArray[np.bool_], read: NDArray[np.ui
 
 
 def _whole(reached: NDArray[np.bool_], odd: NDArray[np.intp]) -> NDArray[np.bool_]:
-    """All rows of the islands that have some of the rows `odd`."""
+    """All rows of the islands that hold some of the rows `odd`."""
     number = np.cumsum(np.append(True, reached[1:] != reached[:-1]))
     spoilt = np.zeros(int(number[-1]) + 1 if len(number) else 1, np.bool_)
+    # One contradiction condemns the island: a table is data from end to end.
     spoilt[number[odd]] = True
     found: NDArray[np.bool_] = spoilt[number] & ~reached
     return found
 
 
 def _odd(image: Image, found: Instructions, rows: NDArray[np.intp], *, is_user: bool) -> NDArray[np.intp]:
-    """Those of some rows that no code has."""
+    """The rows among these that no code has."""
     target = found.target[rows]
     place = np.searchsorted(found.address, target, "right") - 1
     inside = (place >= 0) & (target > found.address[place]) & (target < found.address[place] + found.size[place])
-    # A weak symbol that nothing defines is at 0, and a call of it is guarded.
+    # A weak symbol that is defined nowhere is at 0, and a call of it is guarded.
     astray = is_one_of(found.flow[rows], _DIRECT) & (target != 0) & (inside | ~image.is_code(target))
     if image.kind is FileKind.REL:
-        astray[:] = False  # where they lead is written when it is linked
+        astray[:] = False  # their targets are written by the linker
     odd = astray | is_one_of(found.reason[rows], NO_CODE)
     if is_user:
         odd |= _matching(image, found, rows, image.facts.code_shape.absurd)
@@ -135,7 +141,8 @@ def _odd(image: Image, found: Instructions, rows: NDArray[np.intp], *, is_user: 
 
 
 def _open(functions: Functions, found: Instructions, rows: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Those of some rows behind which control would go on to what is no function: a table that decodes for a while."""
+    """The rows among these after which control would run on into what is no function: a table that decodes for a
+    while."""
     end = found.address + found.size
     is_last = np.append(found.address[1:] != end[:-1], True)[: len(found)]
     rows = rows[is_last[rows] & ~is_one_of(found.flow[rows], (*_ENDS, Flow.CALL, Flow.INDIRECT_CALL))]

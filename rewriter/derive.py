@@ -34,7 +34,7 @@ def site_instructions(image: Image, dissector: Dissector, manifest: Manifest) ->
 
 
 def _passes(manifest: Manifest, region: CodeRegion) -> Iterator[NDArray[np.intp]]:
-    """The functions of a region in address order, in as many sets as needed so that no two of a set overlap.
+    """The functions of a region in address order, in sets within which no two overlap.
 
     Aliases have the same bounds; a rewriting with other symbols may have had other bounds.
     """
@@ -44,7 +44,7 @@ def _passes(manifest: Manifest, region: CodeRegion) -> Iterator[NDArray[np.intp]
 
 
 def disjoint(address: NDArray[np.uint64], size: NDArray[np.uint64]) -> Iterator[NDArray[np.intp]]:
-    """Rows of ranges in address order, in as many sets as needed so that no two of a set overlap."""
+    """Rows of ranges in address order, in sets within which no two overlap."""
     order = np.lexsort((size, address))
     while len(order):
         starts, ends = address[order].tolist(), (address[order] + size[order]).tolist()

@@ -56,33 +56,33 @@ def disassemble(facts: ArchFacts, code: bytes, address: int) -> list[Line]:
 
 
 def is_decoded(facts: ArchFacts, text: str) -> bool:
-    """Whether the text of a line is that of an instruction which capstone knows."""
+    """Whether the text of a line is that of an instruction that capstone knows."""
     return text.partition(" ")[0] not in {_BYTES, facts.word_directive}
 
 
 def differing(before: str, code_before: bytes, after: str, code_after: bytes) -> tuple[str, str]:
-    """The texts of what stood at a place and of what stands there now, which differ if the bytes do: some instructions
-    have several encodings, of which capstone prints the same."""
+    """The texts of what stood at a place and of what stands there now, which differ if the bytes do: capstone prints
+    some instructions alike that have several encodings."""
     if before != after or code_before == code_after:
         return before, after
     return f"{before} ({code_before.hex(' ')})", f"{after} ({code_after.hex(' ')})"
 
 
 def _undecoded(facts: ArchFacts, code: bytes) -> str:
-    """What capstone stepped over: an instruction's word, or bytes that are none."""
+    """What capstone skipped: an instruction's word, or bytes that are no instruction."""
     if facts.word_directive is not None and len(code) == _word_size(facts, code):
         return f"{facts.word_directive} {int.from_bytes(code, 'little'):#0{2 + 2 * len(code)}x}"
     return f"{_BYTES} {', '.join(f'{byte:#04x}' for byte in code)}"
 
 
 def _word_size(facts: ArchFacts, code: bytes) -> int:
-    """Bytes of the instruction that begins with these, whether or not anybody knows it."""
+    """The size of the instruction that begins with these bytes, whether or not capstone knows it."""
     word = int.from_bytes(code[:8], "little")
     return next(size for pattern, size in facts.linux.lengths if word & pattern.mask == pattern.value)
 
 
 class Sweep:
-    """Sizes of amd64 instructions in bulk: cs_disasm with its handle, its output and the code's address at hand."""
+    """Sizes of amd64 instructions in bulk: cs_disasm with its handle, its output buffer and the address of the code."""
 
     def __init__(self, code: NDArray[np.uint8], bits: int = 64) -> None:
         if not code.flags.c_contiguous:
@@ -95,7 +95,7 @@ class Sweep:
         self._array_address = ctypes.addressof(self._array)
 
     def sizes(self, start: int, end: int) -> NDArray[np.uint8]:
-        """Sizes of the instructions of the code's bytes [start, end), up to the first that does not decode."""
+        """The sizes of the instructions in bytes [start, end) of the code, up to the first that does not decode."""
         part = self._call(start, end)
         parts = [part]
         while len(part) == _BATCH:
@@ -137,8 +137,8 @@ def _engine(machine: str) -> "capstone.Cs":
 
 
 def _whole_words(facts: ArchFacts) -> Callable[[Any, int, int, object], int]:
-    """How far capstone steps over what it does not know. By itself it goes on in the middle of a word if there are
-    shorter instructions (riscv64), and takes the rest of it for others."""
+    """How many bytes capstone skips of what it does not know. By itself it goes on in the middle of a word if there are
+    shorter instructions (riscv64), and takes the rest for others."""
 
     def size(code: Any, length: int, offset: int, _data: object) -> int:
         return min(_word_size(facts, code[offset : min(length, offset + 8)]), length - offset)

@@ -3,7 +3,7 @@ kinst_excluded and kinst_md_excluded, fbt_excluded.
 
 FreeBSD's kinst and FBT exclude what runs between a breakpoint and the end of dtrace_probe(): a probe there would fire
 forever. Here the trap path is outside the guest, so no code of an image is in it, and a firmware's `db_open` is probed
-like any other function. The rules apply if the guest may set breakpoints of DTrace itself: in images that have DTrace's
+like any other function. The rules apply if the guest itself may set DTrace's breakpoints: in images that have DTrace's
 own `dtrace_probe`.
 """
 
@@ -36,9 +36,9 @@ _ANY: Final = re.compile("|".join(rule.names for rule in RULES))
 
 
 def exclusion(name: str, facts: ArchFacts) -> str:
-    """The rule by which a function of an image with DTrace is excluded; empty if none does."""
+    """The rule that excludes a function of an image with DTrace; empty if there is none."""
     if name in facts.excluded_functions:
-        return f"{name} is on the way of a breakpoint to its handler on {facts.name}"
+        return f"{name} is on the path of a breakpoint to its handler on {facts.name}"
     return next((rule.text for rule in RULES if re.fullmatch(rule.names, name)), "")
 
 

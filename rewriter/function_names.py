@@ -17,7 +17,7 @@ _SMALL: Final = 16 << 20  # bytes of an image that is searched: 2 s
 
 
 def functions_beginning(prefix: str, image: Path, others: tuple[Path | None, ...] = ()) -> list[str]:
-    """The names that begin so, sorted. `others`: files of --symbols and --debug-file. Nothing where there is no name.
+    """The names that begin so, sorted. `others`: files of --symbols and --debug-file. Empty if there are no names.
 
     Raises:
         KinstError: a file cannot be read.
@@ -49,9 +49,9 @@ def _names(symbols: Symbols, prefix: str) -> list[str]:
 
 
 def _searched(image: Path) -> list[str]:
-    """Names of functions that no symbol table tells: a kernel's own, those in a patched image, and invented ones."""
+    """Names of functions that are in no symbol table: a kernel's own, those in a patched image, and invented ones."""
     if len(map_file(image)) > _SMALL:
         return []
-    from kinst.rewriter.rewriting import Source, open_source  # all that is needed for patching
+    from kinst.rewriter.rewriting import Source, open_source  # all that patching needs
 
     return list(open_source(Source(image)).program.functions.names)

@@ -29,10 +29,10 @@ from kinst.targets.functions.found import Evidence, Functions
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListOptions:
-    """What is told of probes, or of instructions."""
+    """What is listed of probes, or of instructions."""
 
     disassemble: bool  # instructions
-    jumps: bool  # how each could be a jump
+    jumps: bool  # and how each could be a jump
     as_json: bool
     include_excluded: bool
     quiet: bool
@@ -43,12 +43,12 @@ def list_image(source: Source, specs: Sequence[str], options: ListOptions, progr
     """List what probe names stand for. Without names: what a patched image has, or else all fbt and static probes.
 
     Raises:
-        KinstError: the image cannot be read, or a name stands for nothing.
+        KinstError: the image cannot be read, or a name matches nothing.
     """
     opened = open_source(source, progress=progress)
     if opened.manifest is not None and len(opened.manifest.probes) and not specs and not options.jumps:
-        told = _evidence(opened.program.functions, options)
-        values, lines = probe_values(opened.manifest, None, told), probe_lines(opened.manifest, None, told)
+        evidence = _evidence(opened.program.functions, options)
+        values, lines = probe_values(opened.manifest, None, evidence), probe_lines(opened.manifest, None, evidence)
         write_lines(json_array(values) if options.as_json else lines)
         return
     image = opened.program.image
@@ -67,8 +67,8 @@ def list_image(source: Source, specs: Sequence[str], options: ListOptions, progr
         if not options.quiet:
             remark(refusal_lines(resolution, lost, len(manifest.sites), is_each=options.verbose))
         report = _report(opened, manifest.sites["address"], options, progress)
-        told = _evidence(resolution.program.functions, options)
-        notes = Notes(inlined_copies(resolution), report, told.evidence)
+        evidence = _evidence(resolution.program.functions, options)
+        notes = Notes(inlined_copies(resolution), report, evidence.evidence)
         values, lines = probe_values(manifest, rows, notes), probe_lines(manifest, rows, notes)
         write_lines(json_array(values) if options.as_json else lines)
 

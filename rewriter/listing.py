@@ -24,7 +24,7 @@ HEADER: Final = _ROW % ("ID", "PROVIDER", "MODULE", "FUNCTION", "NAME")
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A probe as it is listed; `row` is that of the manifest."""
+    """A probe as it is listed; `row` is its row in the manifest."""
 
     row: int
     fields: tuple[int, str, str, str, str]  # id, provider, module, function, name
@@ -56,8 +56,8 @@ def probe_rows(manifest: Manifest, rows: NDArray[np.intp] | None = None) -> Iter
 
 @dataclass(frozen=True, slots=True)
 class Notes:
-    """What is told of probes beside their names: inlined copies by the address of their site (`inlined_copies`), and
-    how sites could be jumps; and what vouches for the functions, by their addresses (`evidence_texts`)."""
+    """What is listed of probes besides their names: inlined copies by the address of their site (`inlined_copies`), how
+    sites could be jumps, and what vouches for the functions, by their addresses (`evidence_texts`)."""
 
     copies: Mapping[int, InlineSite]
     jumps: JumpReport | None = None
@@ -74,15 +74,15 @@ def probe_lines(manifest: Manifest, rows: NDArray[np.intp] | None = None, notes:
     sites, deferred = _site_counts(manifest)
     addresses = _site_addresses(manifest)
     for row, site in _with_copies(manifest, rows, notes.copies):
-        told = [] if site is None else [_copy_text(site)]
+        remarks = [] if site is None else [_copy_text(site)]
         if deferred[row.row]:
             is_all = deferred[row.row] == sites[row.row]
-            told.append("deferred" if is_all else f"deferred at {deferred[row.row]} of {sites[row.row]} sites")
+            remarks.append("deferred" if is_all else f"deferred at {deferred[row.row]} of {sites[row.row]} sites")
         if notes.jumps is not None:
-            told.append(f"jump {_jump_counts(list(map(notes.jumps.method, addresses(row.row))))}")
+            remarks.append(f"jump {_jump_counts(list(map(notes.jumps.method, addresses(row.row))))}")
         if (vouched := notes.evidence.get(_function_address(manifest, row.row))) is not None:
-            told.append(f"by {vouched}")
-        yield f"{row.text:<80} {', '.join(told)}" if told else row.text
+            remarks.append(f"by {vouched}")
+        yield f"{row.text:<80} {', '.join(remarks)}" if remarks else row.text
 
 
 def probe_values(
@@ -140,7 +140,7 @@ def _site_addresses(manifest: Manifest) -> Callable[[int], list[int]]:
 
 
 def inlined_copies(resolution: Resolution) -> dict[int, InlineSite]:
-    """The sites in inlined copies that names came to, by address."""
+    """The sites in inlined copies that names stand for, by address."""
     expansions = (outcome.expansion for outcome in resolution.outcomes)
     return {site.address: site for one in expansions if one is not None for site in one.sites}
 
@@ -162,7 +162,7 @@ def _copy_text(site: InlineSite) -> str:
 def instruction_rows(
     image: Image, code: Decoded, function: int, jumps: JumpReport | None = None
 ) -> Iterator[dict[str, Any]]:
-    """Each instruction of a function: where it is, what it is, and how a probe on it would be carried out."""
+    """Each instruction of a function: where it is, what it is, and how a probe on it would be run."""
     start = int(code.functions.address[function])
     first, last = int(code.first[function]), int(code.last[function])
     found = code.instructions
@@ -197,7 +197,7 @@ def _absolute(text: str, address: int, target: int) -> str:
 
 
 def _single(image: Image, data: bytes, address: int) -> str:
-    """One instruction by itself, for when the disassembler's sweep of the function is out of step."""
+    """A single instruction, for when the disassembler's sweep of the function is out of step."""
     return "; ".join(line.text for line in disassemble(image.facts, data, address))
 
 

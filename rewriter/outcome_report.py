@@ -48,9 +48,9 @@ def lost_lines(resolution: Resolution, lost: Refusals) -> Iterator[str]:
 
 
 def summary_lines(resolution: Resolution, lost: Refusals, kept: int) -> Iterator[str]:
-    """What every command says about refusals: a line for each name with refused sites, with counts by reason, and one
+    """What every command reports of refusals: a line for each name with refused sites, with counts by reason, and one
     for the sites that were lost because of where the trampolines are: `lost`, of which `kept` others remain."""
-    yield from filter(None, (outcome.told() for outcome in resolution.outcomes if outcome.error is None))
+    yield from filter(None, (outcome.summary() for outcome in resolution.outcomes if outcome.error is None))
     if len(lost):
         yield f"trampolines: {summary(lost, kept + len(lost))}"
 
@@ -64,21 +64,21 @@ def without_trampolines(resolution: Resolution, plan: Plan) -> Iterator[tuple[Pr
 
 
 def refusal_lines(resolution: Resolution, lost: Refusals, kept: int, *, is_each: bool) -> Iterator[str]:
-    """What a command remarks on refusals: in summary, or of each by itself."""
+    """What a command remarks on refusals: a summary, or each of them."""
     if is_each:
         return outcome_lines(resolution, lost_lines(resolution, lost))
     return summary_lines(resolution, lost, kept)
 
 
 def outcome_lines(resolution: Resolution, lost: Iterable[str]) -> Iterator[str]:
-    """What a dry run shows: each name, each refusal of it, and what else can be probed there; then lines of what was
-    lost."""
+    """What a dry run shows: each name, each refusal of it, and what else can be probed there; then lines about lost
+    sites."""
     functions = resolution.program.functions
     for outcome in resolution.outcomes:
         if outcome.expansion is None:
             yield f"{outcome.name}: {counted(len(outcome.choice), 'site')}, {len(outcome.refusals):,} refused"
         else:
-            yield outcome.told()
+            yield outcome.summary()
         for row in range(len(outcome.refusals)):
             place, address = _place(functions, outcome.refusals, row)
             near = resolution.code.around(address) if outcome.name.name in _ONE_PLACE else ""

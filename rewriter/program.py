@@ -24,11 +24,11 @@ from kinst.targets.module_code import code_of
 from kinst.targets.patch import Patch
 from kinst.targets.spans import Spans, covered
 
-# Bytes of code decoded at a time: temporaries stay bounded. As large as a kernel's text, since the dissector refuses
-# data that code loads only where it sees both.
+# Bytes of code decoded at a time, to bound temporaries: as large as a kernel's text, since the dissector refuses data
+# that code loads only if it sees both at once.
 _BATCH: Final = 1 << 26
-_CACHED: Final = 1 << 16  # instructions whose arrays stay in the cache
-_MARGIN: Final = 32  # spare bytes, as `Effector.effects` and `Maker.stack_roles` ask for
+_CACHED: Final = 1 << 16  # instructions at a time whose arrays stay in the cache
+_MARGIN: Final = 32  # spare bytes, as `Effector.effects` and `CodeGenerator.stack_roles` ask for
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,8 @@ def with_names(image: Image, given: Symbols) -> Image:
 def instructions_of(program: Program, rows: NDArray[np.intp], progress: Progress = silent) -> Instructions:
     """Every instruction of some functions, in address order; `function` is a row of `program.functions`.
 
-    Data among the code, and code that the image overwrites itself, is refused. What its kernel overwrites is deferred.
+    Data among the code is refused, and so is code that the image itself overwrites at load time. What its kernel
+    overwrites while booting is deferred.
     """
     parts = []
     sizes = program.functions.size[rows]
@@ -106,8 +107,8 @@ def instructions_of(program: Program, rows: NDArray[np.intp], progress: Progress
 def code_in_batches(
     program: Program, found: Instructions
 ) -> Iterator[tuple[slice, NDArray[np.uint8], NDArray[np.int64]]]:
-    """Instructions of a program, so many at a time that their arrays stay in the cache: which rows; the bytes of their
-    region with spare ones behind it; and where they begin in that."""
+    """Instructions of a program, in batches whose arrays stay in the cache: which rows; the bytes of their region, with
+    spare ones at the end; and their offsets into those."""
     for region in program.image.code_regions:
         first, end = np.searchsorted(found.address, (region.address, region.address + region.size)).tolist()
         code = np.append(code_of(program.image, region), np.zeros(_MARGIN, np.uint8))
@@ -117,7 +118,7 @@ def code_in_batches(
 
 
 def _batches(program: Program, region: CodeRegion, rows: NDArray[np.intp]) -> Iterator[NDArray[np.intp]]:
-    """The functions of a region, cut so that the code of a batch spans `_BATCH` bytes at most (or is one function)."""
+    """The functions of a region in batches, whose code spans `_BATCH` bytes at most, or one function."""
     offset = program.functions.address[rows] - np.uint64(region.address)
     inside = rows[offset < np.uint64(region.size)]
     if not len(inside):
@@ -153,14 +154,15 @@ def _joined(parts: list[Instructions]) -> Instructions:
 
 def _refuse_written(program: Program, found: Instructions) -> Instructions:
     patched = program.patched_at_boot
+    # Order matters: `refuse` and `defer` keep an earlier refusal, so the most specific reason comes first.
     if len(patched):
         at = _overlapped(found, patched)
         reason = patched[at, 2].astype(np.uint8)
         is_deferred = np.isin(reason, DEFERRED)
-        # A jump to a thunk that returns is how these functions return, not a tail call.
+        # A jump to a return thunk is how these functions return, not a tail call.
         found.flow[(at >= 0) & (reason == Reason.RETURN_THUNK) & (found.flow == Flow.JUMP)] = Flow.RETURN
         found = found.defer((at >= 0) & is_deferred, reason).refuse((at >= 0) & ~is_deferred, reason)
-    if program.image.kind is FileKind.REL:  # nobody knows yet where the kernel, which writes there, will have it
+    if program.image.kind is FileKind.REL:  # its addresses are not known yet, nor what the kernel writes there
         found = found.refuse(found.verdict == Verdict.DEFER, found.reason)
     found = found.refuse(overlapping(found, program.relocated), Reason.RELOCATED)
     found = found.refuse(overlapping(found, program.data), Reason.DATA)
@@ -176,7 +178,7 @@ def _chosen(rows: NDArray[np.bool_], these: Instructions, others: Instructions) 
 
 
 def refuse_excluded(program: Program, found: Instructions) -> Instructions:
-    """The same instructions with those of functions that `exclusions` leaves alone refused."""
+    """The same instructions, with those of functions that `exclusions` lists refused."""
     excluded = np.zeros(len(program.functions), np.bool_)
     excluded[excluded_rows(program.functions.names, program.image.facts)] = True
     return found.refuse(excluded[found.function], Reason.EXCLUDED_FUNCTION) if excluded.any() else found
@@ -193,7 +195,8 @@ def _overlapped(found: Instructions, ranges: NDArray[np.uint64]) -> NDArray[np.i
     full = np.flatnonzero(ranges[:, 1] > 0)
     if not len(full) or not len(found):
         return np.full(len(found), -1)
-    # Ranges may be inside earlier ones: the one whose end is the furthest so far decides.
+    # Ranges may lie inside earlier ones: of those that begin before the instruction's end the one that ends last
+    # decides.
     ends = ranges[full, 0] + (ranges[full, 1] - np.uint64(1))
     furthest = np.maximum.accumulate(ends)
     widest = np.maximum.accumulate(np.where(ends == furthest, np.arange(len(full)), 0))
@@ -203,8 +206,8 @@ def _overlapped(found: Instructions, ranges: NDArray[np.uint64]) -> NDArray[np.i
 
 
 def _last_before(addresses: NDArray[np.uint64], starts: NDArray[np.uint64]) -> NDArray[np.intp]:
-    """For each address the row of the last start that is not behind it, or -1; starts ascend. Where addresses do, too,
-    which are many more, it is the starts that are looked for."""
+    """For each address the row of the last start at or before it, or -1; starts ascend. If the addresses ascend, too,
+    of which there are many more, the few starts are searched among them instead."""
     if (addresses[1:] < addresses[:-1]).any():
         return np.searchsorted(starts, addresses, "right") - 1
     first = np.searchsorted(addresses, starts)

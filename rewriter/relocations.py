@@ -1,7 +1,8 @@
-"""What the new sections of a module refer to -> relocations, by which a loader or linker writes the distances.
+"""What the new sections of a module refer to -> relocations, by which a loader or linker fills in the distances.
 
-A module (ET_REL) has no addresses before it is loaded: its sections are placed one by one. In its trampolines the field
-of each such reference is 0, as Linux for amd64 demands before it relocates one.
+A module (ET_REL) has no addresses before it is loaded: its sections are placed one by one. The field of each reference
+is 0 in the file: Linux for amd64 refuses to load a module with anything else there ("Invalid relocation target,
+existing value is nonzero").
 """
 
 from dataclasses import dataclass
@@ -19,14 +20,14 @@ from kinst.targets.image import Image
 
 @dataclass(frozen=True, slots=True)
 class References:
-    """Columns of the same length: what the bytes at an address stand for. Addresses are those of `Section`."""
+    """Columns of the same length: what the bytes at an address refer to. Addresses are those of `Section`."""
 
     place: NDArray[np.uint64]
     target: NDArray[np.uint64]
-    near: NDArray[np.uint64]  # an address in the target's section, whose end the target may be
+    near: NDArray[np.uint64]  # an address in the target's section; the target itself may be its end
     kind: NDArray[np.uint32]  # the relocation's type
     size: NDArray[np.uint8]  # bytes
-    added: NDArray[np.int64]  # to the target: what counts from the end of an instruction has less
+    added: NDArray[np.int64]  # to the target: fields that count from the end of the instruction have a negative one
 
     def __len__(self) -> int:
         return len(self.place)
@@ -39,7 +40,7 @@ def no_references() -> References:
 
 
 def blanked(code: NDArray[np.uint8], address: int, found: References) -> NDArray[np.uint8]:
-    """The code at an address with zeros in place of what is written there later."""
+    """The code at an address, with zeros where a relocation writes."""
     code = code.copy()
     at = (found.place - np.uint64(address)).astype(np.int64)
     for size in np.unique(found.size).tolist():
@@ -51,7 +52,7 @@ def rows_of(image: Image, address: int, found: References) -> NDArray[np.void]:
     """RELA rows for a section at `address`.
 
     Raises:
-        PlacementError: the image has no symbol by which to refer to one of its sections.
+        PlacementError: the image has no symbol to name one of its sections by.
     """
     rows = np.zeros(len(found), RELA)
     rows["offset"], rows["kind"] = found.place - np.uint64(address), found.kind
@@ -66,7 +67,8 @@ def rows_of(image: Image, address: int, found: References) -> NDArray[np.void]:
 
 
 def _symbol_in(image: Image, section: Section) -> int:
-    """The row of a symbol that is certainly this section's: another file's may take the place of a weak one."""
+    """The row of a symbol that is certainly this section's: a weak one may be overridden by another file's. Section
+    symbols come first."""
     symbols = image.symbols
     count = next((one.size // SYMBOL.itemsize for one in image.sections if one.kind == SHT_SYMTAB), 0)
     is_own = (symbols.section == section.index) & (symbols.section != SHN_UNDEF) & (symbols.binding != STB_WEAK)

@@ -1,4 +1,4 @@
-"""The options of kinst-rewrite, checked -> a patched image, or the original of one, written and told of."""
+"""The options of kinst-rewrite, checked -> a patched image, or the original of one, written and reported."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -32,17 +32,17 @@ from kinst.targets.patch import Patch
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RewriteOptions:
-    """What is to be written, and what is to be told of it."""
+    """What to write, and what to report about it."""
 
     probes: Sequence[str]
     patches: Sequence[str]
-    force: bool  # whether a patch may go on behind the end of its function
+    force: bool  # whether a patch may extend beyond the end of its function
     trampoline_base: int | None
     trampoline_symbols: bool
     alone: Mapping[str, Any] | None  # arguments of `parse_request`; None: with breakpoints
     method: str | None
     strict: bool
-    dry_run: bool  # only tell
+    dry_run: bool  # only report
     as_json: bool
     include_excluded: bool
     quiet: bool
@@ -51,7 +51,7 @@ class RewriteOptions:
 
 @dataclass(frozen=True, slots=True)
 class _Planned:
-    """What is to be written."""
+    """What to write."""
 
     opened: Opened
     added: Sequence[Patch]
@@ -63,7 +63,7 @@ def rewrite_image(source: Source, target: Path, options: RewriteOptions, progres
     """Patch an image and report what was done.
 
     Raises:
-        KinstError: the image cannot be read, a name stands for nothing, or there is no room for the trampolines.
+        KinstError: the image cannot be read, a name matches nothing, or there is no room for the trampolines.
         OSError: `target` cannot be written.
     """
     planned = _planned(source, options, progress)
@@ -112,7 +112,7 @@ def _value(planned: _Planned, target: Path | None) -> dict[str, Any]:
 
 
 def _changed(image: Image) -> Iterator[str]:
-    """What the patched file is not any more."""
+    """What the patched file no longer is."""
     if image.packing:
         yield f"{image.path.name}: {image.packing}: the ELF file in it was patched, and is written"
     if is_signed(image):
@@ -132,6 +132,6 @@ def restore_image(path: Path, output: Path | None, progress: Progress) -> None:
         raise ManifestError(f"{path}: is not patched: there is nothing to restore")
     target = output or path.with_name(path.name.replace(".kinst", "", 1))
     if output is None and (target == path or target.exists()):
-        raise UsageError(f"{target}: is there already: name the output with -o")
+        raise UsageError(f"{target}: exists already: name the output with -o")
     restore(image, manifest, target, progress=progress)
     click.echo(f"{target}: restored, SHA-256 {manifest.original_sha256}")

@@ -1,4 +1,4 @@
-"""A file, names for its code and probe names -> a plan: the whole way from a command line to what to write."""
+"""A file, names for its code and probe names -> a plan: everything between a command line and writing."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -39,7 +39,7 @@ class Source:
     symbols: Path | None = None  # System.map, the output of nm, or an ELF file
     debug_file: Path | None = None
     code: tuple[tuple[int, int], ...] = ()  # start and end of what is code, whatever it looks like
-    own_names: Symbols | None = None  # what `kernel_names.own_names` finds in it, if somebody has asked
+    own_names: Symbols | None = None  # what `kernel_names.own_names` finds in it, if it was asked already
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ def _symbol_file(path: Path, image: Image) -> Symbols:
 def listed_probes(
     opened: Opened, resolution: Resolution, progress: Progress = silent
 ) -> tuple[Manifest, NDArray[np.intp], Refusals]:
-    """A manifest, the rows of those of its probes that the names stand for, and the sites that have no trampoline."""
+    """A manifest, the rows of those of its probes that the names match, and the sites that have no trampoline."""
     fresh, _ = manifest_of(resolution)
     plan = make_plan(resolution, earlier=opened.manifest, progress=progress)
     planned = plan.manifest
@@ -122,7 +122,7 @@ def plan_probes(
     """Resolve probe names and plan the rewriting.
 
     Raises:
-        KinstError: the error of the first name that comes to nothing, or no room for the trampolines.
+        KinstError: the error of the first name that matches nothing, or no room for the trampolines.
     """
     resolution = resolve(
         opened.program, names, include_excluded=include_excluded, inlines=opened.inlines(), progress=progress
@@ -151,7 +151,7 @@ def plan_of(
     alone = COUNT if alone is None and method is Method.JUMP else alone
     check_mixed(opened, is_standalone=alone is not None)
     if alone is not None:
-        from kinst.rewriter.standalone.plan import plan_standalone  # a tenth of what is imported, and few need it
+        from kinst.rewriter.standalone.plan import plan_standalone  # a tenth of all imports, and few need it
 
         return plan_standalone(resolution, alone, trampoline_base=trampoline_base, progress=progress)
     return make_plan(

@@ -1,9 +1,9 @@
 """An image and names of functions -> which of them it cannot have: an answer to a misspelled probe before the seconds
 of work that a right one takes.
 
-A file has a function's name among its symbols, or a Linux kernel has it in its kallsyms. Debug information may have it
-otherwise (of what is inlined everywhere), as a string. So a name that is no symbol's, and whose bytes are nowhere in
-the file, is that of nothing. Wherever this is not certain, nothing is said: whoever takes the image apart knows.
+A file has a function's name among its symbols, or a Linux kernel has it in its kallsyms. Debug information may have a
+name of its own (for what is inlined everywhere), as a string. So a name that is no symbol's, and whose bytes are
+nowhere in the file, matches nothing. Where this is uncertain no error is given: resolving the names decides.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -51,7 +51,7 @@ def refuse_unknown(path: Path, module: str | None, specs: Iterable[str]) -> Symb
         except ProbeNameError:
             return None  # the image may have providers of its own
     seen = unknown_functions(path, module, names)
-    if seen.unknown and all(name in seen.unknown for name in names):  # what is wrong with others takes longer to know
+    if seen.unknown and all(name in seen.unknown for name in names):  # what is wrong with others takes longer to find
         raise ProbeError("\n".join(f"{name}: {seen.unknown[name]}" for name in names))
     return seen.own_names
 
@@ -64,7 +64,7 @@ def unknown_functions(path: Path, module: str | None, names: Sequence[ProbeName]
     try:
         return _seen(glance(path, module=module), wanted)
     except KinstError:
-        return Seen()  # it is said by whoever needs the image
+        return Seen()  # opening the image reports it
 
 
 def _means_function(name: ProbeName) -> bool:
@@ -75,7 +75,8 @@ def _means_function(name: ProbeName) -> bool:
 
 
 def _is_place(text: str) -> bool:
-    """Whether it is the name of a kinst probe in a function, and not where inlined copies are entered and left."""
+    """Whether it is the name of a kinst probe in a function, rather than of where inlined copies are entered and
+    left."""
     return not text or is_offset(text)
 
 
@@ -102,7 +103,8 @@ def _is_function(symbols: Symbols) -> NDArray[np.bool_]:
 
 
 def _has_hidden_text(image: Image) -> bool:
-    """Whether there are names that the image's bytes do not show: compressed ones, or those of a file beside it."""
+    """Whether there may be names that the image's bytes do not show: compressed ones, or those of a separate debug
+    file."""
     if any(one.flags & _COMPRESSED or one.name.startswith(".zdebug") for one in image.sections):
         return True
     if image.section(".debug_info") is not None:

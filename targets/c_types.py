@@ -117,8 +117,7 @@ class AggregateKind(Enum):
 
 @dataclass(slots=True, eq=False)
 class Aggregate:
-    """A struct or union. `members` is None until it is complete; `module` has it, where that is
-    known."""
+    """A struct or union. `members` is None until it is complete; `module` is where it was defined, if that is known."""
 
     kind: AggregateKind
     tag: str  # empty: it has none
@@ -128,7 +127,7 @@ class Aggregate:
     module: str = ""
 
     def complete(self, members: tuple[Member, ...], size: int, alignment: int) -> None:
-        """Define what was only declared."""
+        """Define what was only declared so far."""
         self.members, self.size, self.alignment = members, size, alignment
 
     def names(self) -> Iterator[str]:
@@ -141,8 +140,8 @@ class Aggregate:
                 yield from inner.names()
 
     def find(self, name: str) -> Member | None:
-        """The member of this name with its offset from the start of this aggregate, also one of an anonymous inner
-        struct or union."""
+        """The member of this name, also in an anonymous inner struct or union, with its offset from the start of this
+        aggregate."""
         for member in self.members or ():
             if member.name == name:
                 return member
@@ -166,7 +165,7 @@ def strip(kind: CType) -> CType:
 
 
 def size_of(kind: CType) -> int | None:
-    """Size in bytes; None for what has none: functions, void, incomplete types."""
+    """Size in bytes; None for what has no size: functions, void, incomplete types."""
     match strip(kind):
         case Integer(size=size) | Float(size=size) | EnumType(base=Integer(size=size)):
             return size
@@ -195,7 +194,7 @@ def alignment_of(kind: CType) -> int:
 @dataclass(frozen=True, slots=True)
 class Symbol:
     """A named object or function of an image. `address` is a link address; `type` is None where debug
-    information does not tell it."""
+    information does not give it."""
 
     name: str
     module: str
@@ -207,7 +206,7 @@ class Symbol:
 class ImageTypes(Protocol):
     """What the traced image says about its types and symbols, by name. Implementations look up lazily.
 
-    `module` is empty where the program names none, else the part before the backquote.
+    `module` is empty if the program names none, else the part before the backquote.
     """
 
     def type_named(self, name: str, module: str = "") -> CType | None:

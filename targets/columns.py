@@ -1,4 +1,4 @@
-"""What is asked of columns of millions of rows, quicker than `np.isin` answers."""
+"""Questions about columns of millions of rows, answered faster than by `np.isin`."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 
 def is_one_of(column: NDArray[Any], values: Iterable[int]) -> NDArray[np.bool_]:
-    """Where a column has one of some few values."""
+    """Where a column has one of a few values."""
     found = np.zeros(len(column), np.bool_)
     for value in values:
         found |= column == value
@@ -16,7 +16,7 @@ def is_one_of(column: NDArray[Any], values: Iterable[int]) -> NDArray[np.bool_]:
 
 
 def is_in(values: NDArray[np.uint64], ascending: NDArray[np.uint64]) -> NDArray[np.bool_]:
-    """Which values are in a column that ascends."""
+    """Which values are in an ascending column."""
     if not len(ascending):
         return np.zeros(len(values), np.bool_)
     place = np.minimum(np.searchsorted(ascending, values), len(ascending) - 1)
@@ -25,8 +25,11 @@ def is_in(values: NDArray[np.uint64], ascending: NDArray[np.uint64]) -> NDArray[
 
 
 def holds(ascending: NDArray[np.uint64], values: NDArray[np.uint64]) -> NDArray[np.bool_]:
-    """Where a column that ascends has one of some values, which are fewer."""
-    found, values = np.zeros(len(ascending), np.bool_), np.sort(values)  # so that neighbours are looked for together
+    """Where an ascending column has one of some values, of which there are fewer."""
+    found, values = (
+        np.zeros(len(ascending), np.bool_),
+        np.sort(values),
+    )  # so that neighbours are searched together
     place = np.searchsorted(ascending, values)
     inside = place < len(ascending)
     place, values = place[inside], values[inside]

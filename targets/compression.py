@@ -1,4 +1,4 @@
-"""Compressed bytes -> what they were made from, by their first bytes; never more than a bound that the caller sets.
+"""Compressed bytes -> what they were made from, by their magic; never more than a bound that the caller sets.
 
 The one file that knows the libraries for zstd and lz4. Each is imported when it is needed.
 """
@@ -11,18 +11,18 @@ from typing import Final
 
 from kinst.targets.errors import ImageError
 
-_LZ4_BLOCK: Final = 8 << 20  # bytes that a block of lz4's legacy format stands for at the most
-_LZ4_WORST: Final = _LZ4_BLOCK + _LZ4_BLOCK // 255 + 16  # and what it takes if it cannot be compressed
+_LZ4_BLOCK: Final = 8 << 20  # bytes that a block of lz4's legacy format expands to at most
+_LZ4_WORST: Final = _LZ4_BLOCK + _LZ4_BLOCK // 255 + 16  # and its size if it cannot be compressed
 _Decompress = Callable[[bytes, int], bytes]
 
 
 def compression_of(data: bytes) -> str | None:
-    """What some bytes are compressed with, by the magic that they begin with; None: nothing that is known."""
+    """The compression of some bytes, by the magic that they begin with; None: none that is known."""
     return next((name for magic, name, _ in _FORMATS if data.startswith(magic)), None)
 
 
 def decompressed(data: bytes, most: int) -> bytes:
-    """The content of compressed bytes; what is behind their end does not matter.
+    """The content of compressed bytes; what is after their end does not matter.
 
     Raises:
         ImageError: they are damaged, end too early, or have more than `most` bytes of content.
@@ -54,7 +54,7 @@ def zstd_frame(data: memoryview) -> bytes:
 
 
 def zstd_content(frame: memoryview, most: int) -> bytes:
-    """What `zstd_frame` compressed, if that says that it is at most `most` bytes; nothing may follow.
+    """What `zstd_frame` compressed, if it says that it is at most `most` bytes; nothing may follow.
 
     Raises:
         ValueError: it is damaged, or longer.
@@ -71,7 +71,7 @@ def zstd_content(frame: memoryview, most: int) -> bytes:
 
 
 def _first_frame(data: bytes, most: int) -> bytes:
-    """Of zstd. A kernel has its size behind it."""
+    """Of zstd. A kernel has its size after it."""
     return zstd(data, most, all_frames=False)
 
 
@@ -105,8 +105,8 @@ def _streamed(unpacker: lzma.LZMADecompressor | bz2.BZ2Decompressor, data: bytes
 
 
 def _lz4(data: bytes, most: int) -> bytes:
-    """Its legacy format, which kernels use: a magic, then blocks of at most 8 MiB, each behind its compressed size. Its
-    end is not marked: what follows is no block."""
+    """lz4's legacy format, which kernels use: a magic, then blocks of at most 8 MiB, each preceded by its compressed
+    size. Its end is not marked: what follows is no block."""
     import lz4.block
 
     parts, at, left = [], 4, most

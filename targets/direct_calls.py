@@ -1,4 +1,4 @@
-"""Bytes of which nothing is known but that they are mostly code -> where the direct calls in them lead."""
+"""Bytes of which nothing is known but that most of them are code -> the targets of the direct calls among them."""
 
 from typing import Final
 
@@ -9,12 +9,14 @@ from kinst.targets.arch.code_shape import Field
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.patterns import matches
 
-_WINDOW: Final = 8  # bytes of an instruction that are looked at
+_WINDOW: Final = 8  # bytes of an instruction that are examined
 
 
 def call_targets(code: NDArray[np.uint8], address: int, facts: ArchFacts) -> NDArray[np.uint64]:
-    """The targets of what looks like direct calls; `address` is that of the first byte. Data
-    among the code, and on amd64 any byte e8, adds some that are chance."""
+    """The targets of what looks like direct calls; `address` is that of the first byte.
+
+    Data among the code, and on amd64 any byte e8, adds some by chance.
+    """
     step = facts.instruction_alignment
     count = (len(code) - _WINDOW) // step + 1
     if count <= 0:

@@ -1,7 +1,7 @@
 """What can go wrong, as one tree. A message reads "what: why", with the address and the symbol where there is one.
 
-The exit code sits on the class: 1 for input that cannot be used, 2 for a command line that makes no sense, more for
-how a guest ended (`kinst.runtime.tracing.host.exit_status` has all of these).
+The exit code is on the class: 1 for input that cannot be used, 2 for a command line that makes no sense, more for how a
+guest ended (`kinst.runtime.tracing.host.exit_status` has all of these).
 """
 
 from typing import Self
@@ -13,7 +13,7 @@ class KinstError(Exception):
     exit_code = 1
 
     def with_exit_code(self, code: int) -> Self:
-        """The same error, with which commands exit otherwise than its class says."""
+        """The same error, with an exit code other than its class has."""
         self.exit_code = code
         return self
 
@@ -37,7 +37,7 @@ class ProbeError(KinstError):
 
 
 class PatchError(KinstError):
-    """Instructions of the user's own that cannot be written where they shall be; the message says why."""
+    """Instructions of the user's own that cannot be written where they belong; the message says why."""
 
 
 class ManifestError(KinstError):
@@ -45,7 +45,7 @@ class ManifestError(KinstError):
 
 
 class DownloadError(KinstError):
-    """A file cannot be had from elsewhere, or is not what it should be."""
+    """A file cannot be fetched, or is not what it should be."""
 
 
 class PlacementError(KinstError):
@@ -64,7 +64,7 @@ class GuestError(MachineError):
 
 
 class NothingLeftError(GuestError):
-    """Every CPU of the guest waits for what will never come."""
+    """Every CPU of the guest waits for something that never comes."""
 
     exit_code = 6
     reason = "nothing-left"

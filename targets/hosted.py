@@ -14,12 +14,14 @@ _OWNER_OF_GO: Final = b"Go\0\0"
 _OSABI, _OSABI_GNU = 7, 3  # a byte of the ELF header, and its value for GNU extensions of static programs
 _LIBRARIES: Final = frozenset(
     {1, 14}
-)  # DT_NEEDED, DT_SONAME: what a program asks for, and what a library is asked for by
+)  # DT_NEEDED, DT_SONAME: what a program needs, and the name by which a library is needed
 
 
 def started_by(image: Image) -> str:
-    """Why an image is a program: one that a dynamic linker has to start, or that glibc made for Linux; empty if it is
-    none. (A kernel may have an interpreter, too: FreeBSD's is /red/herring.)"""
+    """Why an image is a program: a dynamic linker has to start it, or glibc made it for Linux; empty if it is none.
+
+    (A kernel may have an interpreter, too: FreeBSD's is /red/herring.)
+    """
     interpreter = _interpreter(image)
     if PurePosixPath(interpreter).name.startswith("ld"):
         return f"started by {interpreter}"
@@ -27,8 +29,10 @@ def started_by(image: Image) -> str:
 
 
 def is_hosted(image: Image) -> bool:
-    """Whether all that it loads is mapped for it, and nothing else there: a program, or a shared library. No kernel or
-    firmware needs a library, has a name as one, or asks a dynamic linker to protect a part of it."""
+    """Whether an operating system maps all that it loads, and nothing else there: a program, or a shared library.
+
+    No kernel or firmware needs a library, has a library's name, or asks a dynamic linker to protect a part of it.
+    """
     return bool(
         started_by(image)
         or ".so" in _interpreter(image)

@@ -63,14 +63,14 @@ class Image:
     path: Path
     module: str
     facts: ArchFacts
-    data: NDArray[np.uint8]  # the whole ELF file, mapped read-only unless it is packed in another
+    data: NDArray[np.uint8]  # the whole ELF file, mapped read-only, or in memory if it was packed in another
     header: ElfHeader
     segments: tuple[Segment, ...]
     sections: tuple[Section, ...]
     code_regions: tuple[CodeRegion, ...]  # in address order, not overlapping
     symbols: Symbols  # .symtab, then .dynsym
     relocations: Relocations  # those that are applied at load time, or by the image itself when it starts
-    packing: str  # what the file is that has the ELF file in it ("bzImage, xz"); "": it is the ELF file itself
+    packing: str  # what kind of file holds the ELF file ("bzImage, xz"); "": it is the ELF file itself
 
     @property
     def kind(self) -> FileKind:
@@ -89,8 +89,10 @@ class Image:
 
     @property
     def kept_relocations(self) -> Iterator[Section]:
-        """Sections of relocations that the linker applied and kept (``ld --emit-relocs``) for what is loaded. Whoever
-        moves the image applies them once more, as the decompressor of Linux for amd64 does."""
+        """Sections of relocations that the linker applied and kept (``ld --emit-relocs``) for what is loaded.
+
+        A loader that moves the image applies them once more, as the decompressor of Linux for amd64 does.
+        """
         targets = {one.index: one for one in self.sections}
         for section in self.sections:
             target = targets.get(section.info) if section.kind == SHT_RELA and section.info else None
@@ -154,7 +156,7 @@ def _holds(section: Section, address: int) -> bool:
 
 
 def open_image(path: Path, *, module: str | None = None) -> Image:
-    """Read an image that may be written anew, or compared: LIEF has to read the same.
+    """Read an image that may be rewritten or compared: LIEF has to read the same.
 
     Args:
         path: the ELF file: a linked kernel or firmware (EXEC, DYN) or a kernel module (REL).
@@ -170,8 +172,8 @@ def open_image(path: Path, *, module: str | None = None) -> Image:
 
 
 def open_to_run(path: Path, *, module: str | None = None) -> Image:
-    """Read an image as we alone do, without LIEF, which takes half as long to import as all else that a run begins
-    with. What runs is what we read; nobody else is told anything about the file.
+    """Read an image without LIEF, which takes half as long to import as all else that a run begins with. What runs is
+    what we read; nothing is claimed about the file to anyone else.
 
     Raises:
         ImageError: as `open_image`, for what we find by ourselves.
@@ -196,7 +198,7 @@ def check_twice(image: Image) -> None:
 
 
 def _unread(_data: NDArray[np.uint8], _tables: Tables) -> None:
-    """Nobody reads it again."""
+    """There is no second reader."""
 
 
 def open_debug_symbols(path: Path, image: Image) -> Symbols:
@@ -232,13 +234,14 @@ def module_name(path: Path) -> str:
 
 
 def _read(path: Path, module: str, check: Callable[[NDArray[np.uint8], Tables], object]) -> Image:
-    """`check` has another opinion of its tables."""
+    """`check` is the second reader of its tables."""
     data, packing = unpacked(map_file(path))
     facts = _facts(read_elf_header(data))
     tables = read_tables(data)
     header = tables.header
     if not len(tables.segments) and header.kind is not FileKind.REL:
         raise ImageError("no program headers: there is nothing to load and nothing to patch")
+    # Before anything is built from the tables: two readers must agree on what the file is.
     check(data, tables)
     segments, sections = segments_of(tables.segments), sections_of(data, header, tables.sections)
     regions = _code_regions(header, segments, sections)
@@ -272,7 +275,8 @@ def _facts(header: ElfHeader) -> ArchFacts:
 def _code_regions(
     header: ElfHeader, segments: tuple[Segment, ...], sections: tuple[Section, ...]
 ) -> tuple[CodeRegion, ...]:
-    """Executable sections, so that the .rodata of an RWX segment is not swept; without any, executable segments."""
+    """Executable sections, so that the .rodata of an RWX segment is not swept; without sections, executable
+    segments."""
     loads = [segment for segment in segments if segment.kind == PT_LOAD and segment.file_size]
     wanted = SHF_ALLOC | SHF_EXECINSTR
     found = [
@@ -280,6 +284,8 @@ def _code_regions(
         for section in sections
         if section.kind == SHT_PROGBITS and section.flags & wanted == wanted and section.size
     ]
+    # Section and segment must put the same bytes at the same address, or a patch would land elsewhere than it was
+    # planned.
     if header.kind is not FileKind.REL:
         for region in found:
             _check_in_segment(region, loads)

@@ -1,7 +1,7 @@
 """What is known of machine instructions: columns of arrays, one row an instruction, for any machine.
 
 An instruction is classified once, by the dissector of its machine (`kinst.rewriter.arch`). Everything later (plan,
-trampolines, emulation) acts on the stored kind and never looks at the bits again.
+trampolines, emulation) acts on the stored kind and never decodes the bits again.
 """
 
 from dataclasses import dataclass, fields
@@ -11,20 +11,20 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-KEPT: Final = 16  # bytes that there is room for where an instruction is kept: no machine's is longer
-# The two words of these bytes that an instruction has, by its size.
+KEPT: Final = 16  # bytes that are reserved for an instruction: no machine's is longer
+# Masks of the two words of these bytes that an instruction fills, by its size.
 KEPT_BYTES: Final = np.frombuffer(
     b"".join((b"\xff" * size).ljust(KEPT, b"\0") for size in range(KEPT + 1)), "<u8"
 ).reshape(-1, 2)
 
 
 class Verdict(IntEnum):
-    """How a displaced instruction is carried out."""
+    """How a displaced instruction is run."""
 
     COPY = 0  # runs in its trampoline, as it is or with its displacement re-encoded
-    EMULATE = 1  # its effect is computed: it depends on its own address or leaves the trampoline for good
+    EMULATE = 1  # its effect is computed: it depends on its own address, or leaves the trampoline for good
     REFUSE = 2  # cannot be probed; `Reason` says why
-    DEFER = 3  # the guest writes here by itself, as `Reason` says: known only when it runs
+    DEFER = 3  # the guest writes here itself, as `Reason` says: known only when it runs
 
 
 class Flow(IntEnum):
@@ -37,7 +37,7 @@ class Flow(IntEnum):
     INDIRECT_JUMP = 4
     INDIRECT_CALL = 5
     RETURN = 6
-    STOP = 7  # never falls through and goes nowhere known: ud2, udf, eret, iret, mret, hlt-loops
+    STOP = 7  # never falls through and has no known destination: ud2, udf, eret, iret, mret, hlt-loops
 
 
 @unique
@@ -104,11 +104,11 @@ _REASON_TEXT = {
     Reason.PATCHED_AT_BOOT: "in an alternative: at boot the kernel writes here what suits the CPU",
     Reason.STATIC_KEY: "on a static key: the kernel makes it a jump or a nop",
     Reason.STATIC_CALL: "on a static call: the kernel writes here which function is called",
-    Reason.TRACER_CALL: "in the room for a call of the kernel's function tracer, which writes here",
-    Reason.THUNK: "on a jump by a thunk: at boot the kernel replaces it",
-    Reason.RETURN_THUNK: "a return by way of a thunk: at boot the kernel writes how it returns on this CPU",
+    Reason.TRACER_CALL: "at the call of the kernel's function tracer, which writes here",
+    Reason.THUNK: "on a jump through a thunk: at boot the kernel replaces it",
+    Reason.RETURN_THUNK: "a return through a thunk: at boot the kernel writes how it returns on this CPU",
     Reason.RUNTIME_CONSTANT: "an instruction into which the kernel writes a constant at boot",
-    Reason.LOOP_HEAD: "the head of a loop: the probe would fire at every turn of it",
+    Reason.LOOP_HEAD: "the head of a loop: the probe would fire at every iteration",
     Reason.REPLACEMENT: "a replacement: the kernel copies it elsewhere, and it never runs here",
     Reason.RELOCATED: "a relocation is applied to these bytes at load time",
     Reason.OUT_OF_REACH: "its operand is out of reach of the trampoline",
@@ -171,7 +171,7 @@ class Instructions:
         return Instructions(*(getattr(self, field.name)[rows] for field in fields(self)))
 
     def refuse(self, rows: NDArray[np.bool_], reason: Reason | NDArray[np.uint8]) -> "Instructions":
-        """The same instructions with `rows` (a mask) refused, for one reason or each for its own; an earlier one
+        """The same instructions with `rows` (a mask) refused, for one reason or each for its own; an earlier refusal
         stays."""
         fresh = rows & (self.verdict != Verdict.REFUSE)
         verdict, reasons = self.verdict.copy(), self.reason.copy()
@@ -180,7 +180,7 @@ class Instructions:
         return Instructions(self.address, self.target, self.function, self.size, self.kind, self.flow, verdict, reasons)
 
     def defer(self, rows: NDArray[np.bool_], reason: NDArray[np.uint8]) -> "Instructions":
-        """The same instructions with `rows` (a mask) deferred, each for its reason; what is refused stays so."""
+        """The same instructions with `rows` (a mask) deferred, each for its reason; what is refused stays refused."""
         found = self.refuse(rows, reason)
         fresh = rows & (self.verdict != Verdict.REFUSE)
         found.verdict[fresh] = Verdict.DEFER

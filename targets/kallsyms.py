@@ -41,11 +41,11 @@ _LONGEST_TOKEN: Final = 64
 _STEP: Final = 256  # symbols from marker to marker
 _BLOCK: Final = (_STEP * 2, _STEP * 512)  # bytes that their names take
 _FEWEST_MARKERS: Final = 4
-_DISTANCES: Final = (1 << 21, 1 << 25)  # bytes from the markers to the tokens: another table may lie between
+_DISTANCES: Final = (1 << 21, 1 << 25)  # bytes from the markers to the tokens: another table may be between
 _FITTING: Final = 0.9  # share of code symbols that must be in code
 _CODE_START: Final = (b"_text", b"_stext")  # what code begins with, if they are named
-_CONFIRMING: Final = 1 << 20  # bytes of code whose calls are looked at
-_CONFIRMED: Final = 0.5  # share of them that must lead to a symbol; in kernels nearly all do, and by chance one of 100
+_CONFIRMING: Final = 1 << 20  # bytes of code whose calls are examined
+_CONFIRMED: Final = 0.5  # share of them that must lead to a symbol; in kernels nearly all do, and by chance one in 100
 _FEWEST_CALLS: Final = 16
 _INDEX_SIZE: Final = 2 * _TOKENS
 _WORD: Final = (1 << 64) - 1
@@ -62,7 +62,7 @@ class KernelSymbols:
 
     @property
     def symbols(self) -> Symbols:
-        """The same as a symbol table; sizes are not known."""
+        """The same as a symbol table; sizes are unknown."""
         names = self.names
         if _ODD.search(b"".join(names)):
             names = tuple(text_of(name).encode() for name in names)
@@ -71,7 +71,7 @@ class KernelSymbols:
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """A kernel's bytes, and what its addresses are."""
+    """A kernel's bytes, and what its addresses mean."""
 
     data: bytes
     facts: ArchFacts
@@ -107,8 +107,9 @@ def kernel_symbols(kernel: Kernel) -> KernelSymbols | None:
 
 
 def _fits(kernel: Kernel, found: KernelSymbols) -> bool:
-    """Whether these are the kernel's symbols, as far as their order, their places and its calls can tell."""
+    """Whether these are the kernel's symbols, judging by their order, their places and the kernel's calls."""
     addresses = found.addresses
+    # The writer sorts by address, so offsets that were read in the wrong way are soon out of order.
     is_text = np.isin(np.frombuffer(found.letters, np.uint8), np.frombuffer(b"tT", np.uint8))
     if not is_text.any() or (addresses[1:] < addresses[:-1]).any():
         return False
@@ -121,7 +122,7 @@ def _fits(kernel: Kernel, found: KernelSymbols) -> bool:
 
 
 def _is_confirmed(kernel: Kernel, functions: Addresses, start: int) -> bool:
-    """Whether calls in the code from `start` on lead to functions, if there are enough of them."""
+    """Whether calls in the code from `start` on lead to functions, if there are enough calls."""
     at = kernel.offset(start)
     if at is None:
         return False
@@ -146,7 +147,7 @@ def _tables(data: bytes) -> Iterator[_Tables]:
 
 
 def _token_table(data: bytes, digits: int) -> tuple[int, int, tuple[bytes, ...]] | None:
-    """Start of the table whose token of "0" is at an offset, end of its index, and the tokens."""
+    """The start of the table whose token "0" is at an offset, the end of its index, and the tokens."""
     end = digits
     for _ in range(_TOKENS - _FIRST_DIGIT):
         end = data.find(b"\0", end, end + _LONGEST_TOKEN) + 1
@@ -156,6 +157,8 @@ def _token_table(data: bytes, digits: int) -> tuple[int, int, tuple[bytes, ...]]
         at = -(-end // alignment) * alignment
         if at + _INDEX_SIZE > len(data):
             continue
+        # The index of token 0 is 0 and all others ascend; it must be the sums of the tokens' lengths, which chance does
+        # not hit.
         index = np.frombuffer(data, "<u2", _TOKENS, at).astype(np.int64)
         if index[0] or (np.diff(index) <= 0).any():
             continue
@@ -173,7 +176,7 @@ def _marker_tables(data: bytes, end: int) -> Iterator[tuple[int, NDArray[np.int6
 
 
 def _markers_within(data: bytes, end: int, distance: int) -> Iterator[tuple[int, NDArray[np.int64]]]:
-    """The same not farther away than `distance`: 0, then steps of the size of 256 names."""
+    """The same, no farther away than `distance`: 0, then steps of the size of 256 names."""
     low = max(0, end - distance) & -4
     words = np.frombuffer(data[low : end & -4], "<u4").astype(np.int64)
     steps = np.diff(words)
@@ -186,7 +189,7 @@ def _markers_within(data: bytes, end: int, distance: int) -> Iterator[tuple[int,
 
 
 def _counts(data: bytes, markers: int, marks: NDArray[np.int64]) -> Iterator[tuple[int, int, int]]:
-    """Where num_syms and names could be that end at these markers, and how many symbols there are."""
+    """Where num_syms and names could be if the names end at these markers, and how many symbols there are."""
     last, blocks = int(marks[-1]), len(marks)
     for names in range(markers - last & -4, max(markers - last - _BLOCK[1], 8), -4):
         for count_at in (names - 8, names - 4):
@@ -197,7 +200,7 @@ def _counts(data: bytes, markers: int, marks: NDArray[np.int64]) -> Iterator[tup
 
 
 def _ends_there(data: bytes, at: int, count: int, end: int) -> bool:
-    """Whether the names behind the last marker, of which one begins at an offset, end with the table."""
+    """Whether the names after the last marker, one of which begins at an offset, end with the table."""
     for _ in range((count - 1) % _STEP + 1):
         size, width = _length(data, at)
         at += size + width
@@ -205,13 +208,13 @@ def _ends_there(data: bytes, at: int, count: int, end: int) -> bool:
 
 
 def _length(data: bytes, at: int) -> tuple[int, int]:
-    """Of a name in tokens, and of that number in bytes."""
+    """A name's length in tokens, and the bytes of that number."""
     first, second = (data[at : at + 2] + b"\0\0")[:2]
     return (first & 0x7F | second << 7, 2) if first & 0x80 else (first, 1)
 
 
 def _texts(data: bytes, tables: _Tables) -> list[bytes] | None:
-    """What each symbol's tokens spell, its type first; None: one is empty, or they go on behind the data."""
+    """What each symbol's tokens spell, its type first; None: one is empty, or they run past the data."""
     starts, sizes = _spelled(data, tables)
     if starts[-1] + sizes[-1] > len(data):
         return None
@@ -238,14 +241,16 @@ def _spelled(data: bytes, tables: _Tables) -> tuple[NDArray[np.int64], NDArray[n
 def _addresses(kernel: Kernel, tables: _Tables) -> Iterator[Addresses]:
     """What the offsets could mean."""
     size = 4 * tables.count
-    room = -(-size // 8) * 8
+    padded = -(-size // 8) * 8
     for at, base_at in (
-        (tables.end, tables.end + room),
-        (tables.count_at - 8 - room, tables.count_at - 8),
+        (tables.end, tables.end + padded),
+        (tables.count_at - 8 - padded, tables.count_at - 8),
     ):
         if at < 0 or base_at + 8 > len(kernel.data):
             continue
         offsets = np.frombuffer(kernel.data[at : at + size], "<i4").astype(np.int64)
+        # Relative to the base; or, with per-CPU symbols, positive ones absolute and negative ones below the base; or
+        # each relative to its own place (7.0).
         for base in kernel.bases(base_at):
             yield np.uint64(base) + offsets.astype(np.uint32).astype(np.uint64)
             below = np.uint64(base - 1 & _WORD) - offsets.astype(np.uint64)

@@ -1,6 +1,7 @@
-"""LEB128, the numbers of any length that DWARF is full of (7.6): seven bits a byte, the lowest first.
+"""LEB128, the variable-length numbers that DWARF is full of (7.6): seven bits a byte, the lowest first.
 
-Ours, since it is most of what reading DWARF costs: a number of one byte takes 0.1 us, with pyelftools' construct 0.7.
+Our own, since it is most of what reading DWARF costs: a number of one byte takes 0.1 us, with pyelftools' construct
+0.7.
 """
 
 from kinst.targets.errors import ImageError
@@ -12,8 +13,8 @@ def leb(data: bytes | memoryview, at: int) -> tuple[int, int]:
     """An unsigned number and where it ends.
 
     Raises:
-        IndexError: it is cut.
-        ImageError: it has no end that could be believed.
+        IndexError: it is cut off.
+        ImageError: it is longer than any real number.
     """
     byte = data[at]
     at += 1

@@ -1,7 +1,7 @@
-"""A module that is not linked (ET_REL) -> its code with the distances that a loader writes into instructions.
+"""A module that is not linked (ET_REL) -> its code, with the distances that a loader writes into instructions.
 
-Where they are missing, an instruction seems to read, to call or to jump to what stands behind it, or itself. Distances
-to what is not in the module, and to tables that a loader makes, lead to an address where there is none of its code.
+Without them an instruction seems to read, to call or to jump to what is after it, or to itself. Distances to what is
+not in the module, and to tables that a loader makes, lead to an address where the module has no code.
 """
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""Instructions of the user's own in an image: where they are, and over which bytes of it."""
+"""Instructions of the user's own in an image: where they are, and which bytes they replace."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -8,7 +8,8 @@ LONGEST: Final = 1 << 16  # bytes of a patch
 
 @dataclass(frozen=True, slots=True)
 class Patch:
-    """Bytes written over whole instructions of the image as it was built. `original` and `code` are as long."""
+    """Bytes written over whole instructions of the image as it was built. `original` and `code` have the same
+    length."""
 
     address: int  # link address
     original: bytes
@@ -17,5 +18,5 @@ class Patch:
 
     @property
     def end(self) -> int:
-        """The first address behind it."""
+        """The first address after it."""
         return self.address + len(self.code)

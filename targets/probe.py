@@ -101,10 +101,10 @@ class ProbeName:
 
 
 def checked_module(name: str) -> str:
-    """A name that the user gives an image.
+    """A module name that the user gives an image.
 
     Raises:
-        UsageError: no description could name it.
+        UsageError: no probe description could name it.
     """
     if not name or is_glob(name) or not name.isprintable() or any(one in ":]" or one.isspace() for one in name):
         raise UsageError(f"--name {name}: no probe description can name it: letters, digits, -, _ and . will do")
@@ -116,10 +116,10 @@ def parse_probe_name(text: str, *, providers: Collection[str] = PROVIDERS) -> Pr
 
     Args:
         text: one probe name.
-        providers: those there are.
+        providers: those that exist.
 
     Raises:
-        ProbeNameError: too many fields, an unknown provider, an offset or a pattern that is none.
+        ProbeNameError: too many fields, an unknown provider, or a malformed offset or pattern.
     """
     _check_text(text)
     fields = text.split(":")
@@ -139,6 +139,7 @@ def parse_probe_names(text: str, *, providers: Collection[str] = PROVIDERS) -> t
     """Several names with commas between them, as before a clause of a D program. A comma in [] is part of a pattern."""
     parts, depth, current = [], 0, ""
     for letter in text:
+        # Sets do not nest, so one level is enough.
         depth = {"[": 1, "]": 0}.get(letter, depth)
         if letter == "," and not depth:
             parts.append(current)
@@ -168,6 +169,7 @@ def _check_pattern(text: str, field: str, value: str) -> None:
 def _check_provider(text: str, provider: str, providers: Collection[str]) -> None:
     if not provider or provider in providers:
         return
+    # A pattern that matches no provider is most likely misspelled, as a plain name is.
     if is_glob(provider) and any(matcher(provider)(one) for one in providers):
         return
     near = difflib.get_close_matches(provider, providers, 1)
@@ -176,7 +178,7 @@ def _check_provider(text: str, provider: str, providers: Collection[str]) -> Non
 
 
 def _checked_name(text: str, provider: str, name: str) -> str:
-    """The name field; an offset in decimal without leading zeros, which is how probes are named."""
+    """The name field; an offset becomes decimal without leading zeros, which is how probes are named."""
     if is_offset(name):
         offset = int(name, 16) if name[:2] in ("0x", "0X") else int(name)
         if offset >= _LONGEST_OFFSET:
@@ -213,8 +215,8 @@ def matching(field: str, names: Iterable[str]) -> "NDArray[bool_]":
 def _regex(glob: str) -> re.Pattern[str]:
     """A glob as a regular expression that takes linear time.
 
-    What stands between two stars is searched for once, from the left, and never again (an atomic group): the first
-    place where it fits leaves the most for the rest. DTrace gives up on a glob with too many stars instead.
+    What is between two stars is searched for once, from the left, and never again (an atomic group): the first place
+    where it fits leaves the most for the rest. DTrace gives up on a glob with too many stars instead.
     """
     segments, current, position = [], "", 0
     while position < len(glob):
@@ -228,6 +230,7 @@ def _regex(glob: str) -> re.Pattern[str]:
     first, *rest = segments
     if not rest:
         return re.compile(first, re.DOTALL)
+    # Atomic groups never backtrack, which an ordinary `.*` for each star would do exponentially.
     middle = "".join(f"(?>.*?{segment})" for segment in rest[:-1] if segment)
     return re.compile(f"{first}{middle}.*{rest[-1]}", re.DOTALL)
 
@@ -255,6 +258,7 @@ def _set(glob: str, position: int) -> tuple[str, int]:
     while position < len(glob) and (first or glob[position] != "]"):
         first = False
         low, position = _member(glob, position)
+        # A dash at the end of a set stands for itself.
         if glob[position : position + 1] == "-" and glob[position + 1 : position + 2] not in ("", "]"):
             high, position = _member(glob, position + 1)
             if low <= high:

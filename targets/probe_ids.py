@@ -1,5 +1,5 @@
 """Identifiers of probes: 1, 2, 3 are dtrace:::BEGIN, END and ERROR, as in DTrace; then timers; from FIRST_PROBE_ID on
-what the image has, and behind it what other providers make."""
+what the image has, and after that what other providers make."""
 
 from typing import Final
 

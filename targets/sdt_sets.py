@@ -9,7 +9,7 @@ Fields by offset; the first word of a probe is the size of the structure, by whi
     struct sdt_tracepoint   0 probe, 8 address of a nop, 16 where a jump in its place leads
 
 A kernel of the first form asks `id` of a probe and calls the function that `sdt_probe_func` points to, which is
-`sdt_probe_stub`; one of the second form calls `sdt_probe` behind the nops. The id comes first, then the arguments.
+`sdt_probe_stub`; one of the second form calls `sdt_probe` after the nops. The id comes first, then the arguments.
 """
 
 from collections.abc import Iterator
@@ -46,7 +46,7 @@ class SdtRecord:
 
 
 def sdt_records(image: Image) -> tuple[SdtRecord, ...]:
-    """All probes of the linker sets, in their order. What is damaged or not linked yet is left out."""
+    """All probes of the linker sets, in their order. What is damaged, or not linked yet, is left out."""
     if image.kind is FileKind.REL or image.section(_PROBES) is None:
         return ()
     types = _argument_types(image)
@@ -64,6 +64,7 @@ def _pointers(image: Image, name: str) -> Iterator[int]:
     section = image.section(name)
     if section is not None:
         data = image.data[section.offset : section.offset + section.size]
+        # Without duplicates: merged linker sets may name one twice.
         yield from dict.fromkeys(data[: len(data) & ~7].view("<u8").tolist())
 
 
@@ -78,6 +79,7 @@ def _word(image: Image, address: int) -> int:
 def _record(
     image: Image, address: int, types: dict[int, dict[int, str]], branches: dict[int, list[tuple[int, int]]]
 ) -> SdtRecord | None:
+    # The first field is the size of the structure, so another layout is recognised, and not misread.
     module_offset = _MODULE_OFFSET.get(_word(image, address) & 0xFFFF_FFFF)
     provider = text_at(image, _word(image, _word(image, address + _PROVIDER)))
     if module_offset is None or provider is None:
@@ -100,7 +102,7 @@ def _record(
 
 
 def _argument_types(image: Image) -> dict[int, dict[int, str]]:
-    """By probe and index; a translated type wins."""
+    """Types by probe and index; a translated type wins."""
     found: dict[int, dict[int, str]] = {}
     for address in _pointers(image, _ARGUMENTS):
         index, probe = _word(image, address) & 0xFFFF_FFFF, _word(image, address + _ARGTYPE_PROBE)

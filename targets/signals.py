@@ -10,7 +10,7 @@ from typing import Any
 
 @contextmanager
 def caught(handle: Callable[[int], object], *numbers: signal.Signals) -> Iterator[None]:
-    """Call `handle` with the number of each of these signals that comes meanwhile, in place of what else handles it, if
+    """Call `handle` with the number of each of these signals that arrives meanwhile, in place of its usual handler, if
     this is the main thread; other threads get no signals."""
     before: dict[signal.Signals, Any] = {}
     try:

@@ -16,7 +16,7 @@ def covered(spans: Spans, address: NDArray[np.uint64]) -> NDArray[np.bool_]:
 
 
 def inside(spans: Spans, ascending: NDArray[np.uint64]) -> NDArray[np.bool_]:
-    """The same for addresses that ascend and are many more than the spans."""
+    """The same for addresses that ascend, of which there are many more than spans."""
     depth = np.zeros(len(ascending) + 1, np.int8)
     np.add.at(depth, np.searchsorted(ascending, spans[:, 0]), np.int8(1))
     np.add.at(depth, np.searchsorted(ascending, spans[:, 1]), np.int8(-1))

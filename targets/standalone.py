@@ -1,14 +1,14 @@
-"""Where a standalone image keeps what its probes find, and in which form: for whoever reads it out.
+"""Where a standalone image keeps what its probes find, and in which form, for the tools that read it.
 
 Such an image has jumps at its sites and needs no handler. All words are 64 bits, little-endian, as every machine of
 these has them.
 
     count    a counter for each site, in the order of the manifest's sites
-    record   a ring. First the number of records begun, then seven unused words. Behind that `capacity` places of
-             `stride` bytes each; record n is in place n modulo `capacity`: n + 1, which is written last, the row of
-             the site, and a word for each field, or several. While a place is written to, the highest bit of its
-             first word is set: who comes there a turn of the ring later and finds it so writes to another place,
-             behind the others, which nobody reads
+    record   a ring. First the number of records begun, then seven unused words. After that `capacity` places of
+             `stride` bytes each; record n is in place n modulo `capacity`: n + 1, which is written last, the site's
+             row, and a word for each field, or several. While a place is written to, the highest bit of its first word
+             is set: a writer that finds it set, a turn of the ring later, writes to another place, after the others,
+             which is never read
 
 Fields are arg0, arg1, ...; names of registers, the PC's being where the site is now; and
 
@@ -16,9 +16,9 @@ Fields are arg0, arg1, ...; names of registers, the PC's being where the site is
     cpu      the number that the CPU itself has: its APIC ID, mpidr_el1, mhartid
     task     the address of Linux's current task; 0: there is none yet
     task+N   the word at the offset N in it; 0: there is none
-    stack*N  a word that says how many follow, and these: up to N of the stack, from its pointer on to the end of its
-             page. stack*N+OFFSET:SIZE: or to the end of the current task's stack, if it is in that; it has so many
-             bytes from the address on that the task has at an offset. N words are taken in any case
+    stack*N  a word that says how many follow, and these: up to N words of the stack, from its pointer to the end of its
+             page. stack*N+OFFSET:SIZE: or to the end of the current task's stack, if the pointer is in that; it has
+             SIZE bytes, from the address at OFFSET in the task. N words are reserved in any case
 
 The section .note.kinst tells others where: a note of the owner kinst, of type 1. Its description has words, too: this
 form's version, 1; 0 for count and 1 for record; link address, physical address and size of the data; the number of
@@ -93,7 +93,7 @@ def width_of(field: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Standalone:
-    """What was asked for, and where it ends up. `address` is as linked, `load_address` physical."""
+    """What was asked for, and where it was put. `address` is a link address, `load_address` physical."""
 
     action: Action
     address: int

@@ -29,7 +29,7 @@ _KIND: Final = 3
 _OWNER: Final = b"stapsdt\0"
 _ADDRESSES: Final = struct.Struct("<QQQ")
 _MASK: Final = (1 << 64) - 1
-_LONGEST: Final = 1 << 16  # bytes of a descriptor that is believed
+_LONGEST: Final = 1 << 16  # bytes of a descriptor that is trusted
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.$-]{0,62}", re.ASCII)
 _OPERAND: Final = re.compile(r"(?:(-?)([0-9]+)(f?)@)?(.*)", re.DOTALL)
 _BETWEEN: Final = re.compile(r"\s+(?=-?[0-9]+f?@)")
@@ -42,7 +42,7 @@ class PlaceKind(IntEnum):
     NOP = 0  # the probe fires
     BRANCH = 1  # control goes from the nop to `target`, where the kernel calls its probe function
     CALL = 2  # the entry of that function, which many probes share: the one whose id it is given fires; it returns
-    BLOCK = 3  # the probe fires if the code at `target`, run on the side, comes to a call of one of `Callees`
+    BLOCK = 3  # the probe fires if the code at `target`, run on the side, reaches a call of one of `Callees`
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +57,10 @@ class StaticPlace:
 
 @dataclass(frozen=True, slots=True)
 class Callees:
-    """What the blocks of a tracepoint call with its arguments, after a first one, the tracer's own. A block looks
-    into the tracepoint's record first: words of it that are 0 mean that nobody traces."""
+    """What the blocks of a tracepoint call with its arguments, after a first one, the tracer's own.
+
+    A block first checks words of the tracepoint's record: where they are 0 nobody traces.
+    """
 
     record: int
     size: int
@@ -68,7 +70,7 @@ class Callees:
 
 @dataclass(frozen=True, slots=True)
 class StaticProbe:
-    """One static probe: a compiler that copies code makes several places of it. Link addresses, 0 for none."""
+    """One static probe: a compiler that duplicates code makes several places of it. Link addresses, 0 for none."""
 
     provider: str
     module: str  # empty: that of the image
@@ -88,8 +90,7 @@ class StaticProbe:
 
     @property
     def types(self) -> tuple[str, ...]:
-        """C types of the arguments; of those of which no more is known the size and sign, as the first place has
-        them."""
+        """C types of the arguments; where no more is known the size and sign, as the first place has them."""
         seen = tuple(operand_type(text) for text in self.places[0].operands) if self.places else ()
         return self.declared + seen[len(self.declared) :]
 
@@ -105,7 +106,8 @@ class StaticNote:
 
 
 def static_notes(image: Image) -> tuple[StaticNote, ...]:
-    """All records of static probes, in address order, each once. What is damaged or not linked yet is left out."""
+    """All records of static probes, in address order, without duplicates. What is damaged, or not linked yet, is left
+    out."""
     section = image.section(_NOTES)
     if section is None or image.kind is FileKind.REL:
         return ()
@@ -128,6 +130,7 @@ def _read(descriptor: bytes, base: int | None) -> StaticNote | None:
     if len(texts) < 3:
         return None
     address, base_then, semaphore = _ADDRESSES.unpack_from(descriptor)
+    # prelink moves sections without adjusting notes; .stapsdt.base moves along and shows by how much.
     moved = 0 if base is None else base - base_then
     provider, name, operands = (text.decode("ascii", "replace") for text in texts[:3])
     if not is_name(provider) or not is_name(name) or not operands.isprintable():
@@ -142,12 +145,12 @@ def is_name(text: str) -> bool:
 
 
 def dashed(name: str) -> str:
-    """A probe's name as it is written in C -> as it is written in D."""
+    """A probe's name as it is written in C -> as D spells it."""
     return name.replace("__", "-")
 
 
 def split_operands(text: str) -> tuple[str, ...]:
-    """Operands one by one. Places may have blanks in them (`[sp, 16]`): only what a size follows ends one."""
+    """Operands one by one. Places may contain blanks (`[sp, 16]`): only a size begins the next operand."""
     text = text.strip()
     if not text:
         return ()
@@ -155,8 +158,10 @@ def split_operands(text: str) -> tuple[str, ...]:
 
 
 def take_apart(operand: str) -> tuple[int, bool, str] | None:
-    """Size in bytes, whether it is signed, and the text of the place; None for sizes that no integer has. An operand
-    without a size is a whole register."""
+    """Size in bytes, whether it is signed, and the text of the place; None for sizes that no integer has.
+
+    An operand without a size is a whole register.
+    """
     found = _OPERAND.fullmatch(operand)
     assert found is not None, "its last group takes anything"
     sign, size, floating, place = found.groups()
@@ -165,7 +170,7 @@ def take_apart(operand: str) -> tuple[int, bool, str] | None:
 
 
 def operand_type(operand: str) -> str:
-    """The C type of an operand: all that is known of it is its size and its sign."""
+    """The C type of an operand: only its size and its sign are known."""
     found = take_apart(operand)
     if found is None:
         return "uintptr_t"

@@ -39,12 +39,12 @@ class Tracepoint:
 
     name: str
     system: str  # empty: it is no event of a trace system
-    places: tuple[tuple[int, int], ...]  # where its key is asked, and where the jump leads while it is on
+    places: tuple[tuple[int, int], ...]  # where its key is tested, and where the jump leads while it is on
     callees: Callees
 
 
 def tracepoints(image: Image) -> tuple[Tracepoint, ...]:
-    """All tracepoints that code of the image asks for, by name. None without symbols: nothing else names them."""
+    """All tracepoints that code of the image tests for, by name. None without symbols: nothing else names them."""
     table = None if image.kind is FileKind.REL else table_place(image, *JUMP_LABELS)
     if table is None:
         return ()
@@ -74,9 +74,11 @@ def _named(symbols: Symbols, prefix: str) -> dict[str, int]:
 
 
 def _records(symbols: Symbols) -> list[tuple[int, int, str]]:
-    """(address, size, name) of each tracepoint, ascending and apart."""
+    """(address, size, name) of each tracepoint, ascending and disjoint."""
     rows = symbols.rows_beginning(_TRACEPOINT.encode())
     sizes = _sizes(symbols, rows)
+    # A size from kallsyms is the distance to the next symbol, which may be far: then the key could not be told from
+    # others.
     are_fit = (symbols.section[rows] != SHN_UNDEF) & (sizes <= _LARGEST) & (sizes > 0)
     rows, sizes = rows[are_fit], sizes[are_fit]
     names = [name.removeprefix(_TRACEPOINT) for name in symbols.names(rows)]
@@ -89,7 +91,7 @@ def _records(symbols: Symbols) -> list[tuple[int, int, str]]:
 
 
 def _sizes(symbols: Symbols, rows: NDArray[np.intp]) -> NDArray[np.uint64]:
-    """The sizes of symbols; of those from kallsyms, which has none, the way to the next. 0 where there is no next."""
+    """The sizes of symbols; of those from kallsyms, which has none, the distance to the next. 0 if there is no next."""
     every = np.unique(symbols.address)
     following = np.searchsorted(every, symbols.address[rows], "right")
     to_next = every[np.minimum(following, len(every) - 1)] - symbols.address[rows]
@@ -99,11 +101,13 @@ def _sizes(symbols: Symbols, rows: NDArray[np.intp]) -> NDArray[np.uint64]:
 def _places(
     image: Image, table: tuple[int, int], starts: NDArray[np.uint64], sizes: NDArray[np.uint64]
 ) -> Mapping[int, list[tuple[int, int]]]:
-    """By row of a tracepoint: (nop, target) of the records whose key lies in it."""
+    """By row of a tracepoint: (nop, target) of the records whose key is in it."""
     layout = next((one for one in JUMP_LABEL_LAYOUTS if table[1] % one.size == 0), None)
     if layout is None:
         return {}
     code, target, key = _jump_labels(image, table, layout)
+    # A record's key points to the static key inside struct tracepoint: whose range holds it says which tracepoint it
+    # is.
     row = np.searchsorted(starts, key, "right") - 1
     inside = (row >= 0) & (key - starts[row] < sizes[row])
     found: dict[int, list[tuple[int, int]]] = {}
@@ -129,6 +133,8 @@ def _systems(image: Image, starts: NDArray[np.uint64]) -> dict[int, str]:
         return {}
     pointers = np.uint64(place[0]) + np.arange(place[1] // 8, dtype=np.uint64) * np.uint64(8)
     words = words_at(image, words_at(image, pointers, 1)[:, 0], _EVENT_WORDS)
+    # The layout of struct trace_event_call differs between versions: a word that is a tracepoint is the one, and a word
+    # that leads to a name is the class.
     is_record = np.isin(words, starts)
     classes = np.unique(words[~is_record])
     names = words_at(image, classes, 1)[:, 0].tolist()

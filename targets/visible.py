@@ -1,7 +1,7 @@
 """Text from a file or a guest -> text that a terminal only shows: what would act on it is written as an escape.
 
 The one place that decides which characters those are: controls (ESC, NUL, the C1 set), and what Unicode calls a format,
-a surrogate or unassigned: marks that turn the direction of writing among them. As `ls` and `git` do.
+a surrogate or unassigned, such as marks that change the direction of writing. `ls` and `git` do the same.
 """
 
 import re
@@ -14,7 +14,7 @@ _SURROGATES: Final = range(0xDC80, 0xDD00)  # what Python makes of a byte that i
 
 
 def visible(text: str) -> str:
-    """A name, or a part of a line. Newlines are escaped as well."""
+    """A name, or part of a line. Newlines are escaped as well."""
     return text if text.isprintable() else _SUSPECT.sub(_escaped, text)
 
 

@@ -96,7 +96,7 @@ def _registers(code: NDArray[np.uint8], offset: NDArray[np.int64], field: int) -
 def _relative(
     code: NDArray[np.uint8], address: int, found: Instructions, offset: NDArray[np.int64], wanted: Wanted
 ) -> Made:
-    """``lea disp32(%rip)``: looked for among the bytes, since to decode every instruction takes long."""
+    """``lea disp32(%rip)``, found by a search of the bytes: decoding every instruction takes long."""
     at = np.flatnonzero((code[1:-7] == LEA) & (code[2:-6] & 0xC7 == 0x05))  # of the REX prefix
     target = np.uint64(address) + (at + 7 + displacements(code, at + 3, 4)).view(np.uint64)
     chosen = wanted(target)
@@ -149,7 +149,7 @@ def _memory(
     for mod, size in ((1, 1), (2, 4)):
         rows = np.flatnonzero(modrm >> 6 == mod)
         displacement[rows] = displacements(code, at[rows], size)
-    # EVEX scales a disp8 by the size of the operand (SDM volume 2, 2.7.5), which is not known here.
+    # EVEX scales disp8 by the size of the operand (SDM volume 2, "Compressed Displacement"), which is not known here.
     base[(modrm >> 6 == 1) & (encoding.opcode >= VECTOR) & _is_evex(code, encoding)] = -1
     return base, displacement
 
@@ -160,7 +160,7 @@ def _is_evex(code: NDArray[np.uint8], encoding: Encoding) -> NDArray[np.bool_]:
 
 
 def _extends(code: NDArray[np.uint8], encoding: Encoding) -> NDArray[np.bool_]:
-    """Whether the base is one of r8 to r15: B of REX, or inverted of the first payload byte of VEX and EVEX."""
+    """Whether the base is one of r8 to r15: REX.B, or the inverted bit of the first payload byte of VEX and EVEX."""
     at = encoding.modrm_at
     payload = np.where(_is_evex(code, encoding), code.take(np.maximum(at - 4, 0)), 0)
     is_long = code.take(np.maximum(at - 4, 0)) == 0xC4

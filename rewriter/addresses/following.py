@@ -1,7 +1,7 @@
-"""Instructions -> the addresses of code that they put into registers, and what is done with each from there on.
+"""Instructions -> the addresses of code that they put into registers, and what is done with each afterwards.
 
-A register is followed along the way that control takes for sure: over jumps and into calls, past branches that are not
-taken, until it is overwritten. What is not seen stays unsaid: this is evidence, not proof.
+A register is followed where control certainly goes: through jumps and into calls, past branches that are not taken,
+until it is overwritten. What is not seen remains unknown: this is evidence, not proof.
 """
 
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from kinst.targets.columns import is_one_of
 from kinst.targets.functions.address_uses import AddressUses, Slots, Use, Wanted, joined_uses
 from kinst.targets.instruction import Flow, Instructions
 
-_STEPS: Final = 48  # instructions that a register is followed for
+_STEPS: Final = 48  # instructions for which a register is followed
 _MARGIN: Final = 32  # spare bytes, as `Effector.effects` and `amd64_decode` ask for
 _ENDS: Final = (Flow.RETURN, Flow.STOP, Flow.INDIRECT_JUMP, Flow.INDIRECT_CALL)
 
@@ -37,7 +37,7 @@ class Made:
 @dataclass(frozen=True, slots=True)
 class Operands:
     """What instructions do with registers, by number; -1: with none. `base` + `displacement` is where memory is
-    accessed (an index aside), `stored` goes to memory as it is, `target` is where control goes."""
+    accessed (less an index), `stored` is stored as it is, `target` is where control goes."""
 
     base: NDArray[np.int8]
     displacement: NDArray[np.int64]
@@ -58,7 +58,7 @@ class Registers(Protocol):
         ...
 
     def read(self, found: Instructions, wanted: Wanted) -> Made:
-        """What instructions read at addresses that follow from the encoding; the registers do not matter."""
+        """What instructions read at addresses that the encoding gives, whatever is in registers."""
         ...
 
     def operands(self, code: NDArray[np.uint8], offsets: NDArray[np.int64]) -> Operands:
@@ -66,8 +66,8 @@ class Registers(Protocol):
         ...
 
     def may_write(self, code: NDArray[np.uint8], offsets: NDArray[np.int64]) -> Masks:
-        """The registers, as bits, that instructions may write of which the machine's `Effector` knows nothing: those
-        of vectors above all, which are between an address and its use wherever tables lie among code."""
+        """The registers, as bits, that instructions may write of which the machine's `Effector` knows nothing: above
+        all vector instructions, which stand between an address and its use wherever tables lie among code."""
         ...
 
 
@@ -110,7 +110,7 @@ def _followed(
 
 
 def _going_on(found: Instructions, made: Made, row: NDArray[np.intp]) -> tuple[Made, NDArray[np.intp]]:
-    """The registers that are followed on, and the rows, ascending, to which control goes from `row`."""
+    """The registers that are followed further, and the rows, ascending, to which control goes from `row`."""
     is_away = is_one_of(found.flow[row], (Flow.JUMP, Flow.CALL))
     goal = np.where(is_away, found.target[row], found.address[row] + found.size[row])
     place = np.where(is_away, np.searchsorted(found.address, goal), row + 1)
@@ -139,14 +139,14 @@ def none_of(count: int) -> NDArray[np.int8]:
 
 
 def joined_made(parts: list[Made]) -> Made:
-    """All of several, at least one."""
+    """All of several, of which there must be one."""
     return Made(*(np.concatenate([getattr(part, name) for part in parts]) for name in Made.__slots__))
 
 
 def held(
     slots: Slots, rows: NDArray[np.intp], address: NDArray[np.uint64], wanted: Wanted
 ) -> tuple[NDArray[np.intp], NDArray[np.uint64]]:
-    """The rows whose addresses are of slots that hold a wanted address, and what they hold."""
+    """The rows whose addresses are slots that hold a wanted address, and what they hold."""
     if not len(slots.address):
         return rows[:0], address[:0]
     place = np.minimum(np.searchsorted(slots.address, address), len(slots.address) - 1)

@@ -1,6 +1,6 @@
 """Machines that make an address in two steps (adrp and add, auipc and addi) -> the pairs of instructions.
 
-The second one is looked for a few instructions behind the first, since compilers move them apart.
+The second is looked for among the few instructions after the first, since compilers move them apart.
 """
 
 from collections.abc import Callable

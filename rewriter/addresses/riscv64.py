@@ -55,7 +55,7 @@ class Riscv64Registers:
         return joined_made(_pointed(words, row, there, slots, wanted))
 
     def read(self, found: Instructions, wanted: Wanted) -> Made:
-        """See `Registers.read`: what auipc and a load behind it read, as the dissector says."""
+        """See `Registers.read`: what auipc and a load after it read, as the dissector says."""
         rows = np.flatnonzero((found.flow == Flow.NEXT) & (found.target != 0) & (found.kind != Kind.AUIPC))
         rows = rows[wanted(found.target[rows])]
         return Made(rows, none_of(len(rows)), found.target[rows])
@@ -91,7 +91,7 @@ USES: Final[UsesOf] = partial(uses, Riscv64Registers())
 
 
 def _words(code: NDArray[np.uint8], offsets: NDArray[np.int64]) -> NDArray[np.uint32]:
-    """Of each instruction, with what is behind it where it has two bytes."""
+    """Of each instruction, with what is after it where it has two bytes."""
     return units_at(code, offsets, 2) | units_at(code, offsets + 2, 2) << np.uint32(16)
 
 

@@ -25,7 +25,7 @@ from kinst.rewriter.arch.amd64_opcodes import (
 )
 from kinst.targets.arch.amd64 import LONGEST
 
-MARGIN = 32  # bytes that must follow the last instruction, since an encoding is read beyond its end
+MARGIN = 32  # bytes that must follow the last instruction: an encoding is read beyond its end
 
 _BITS = np.zeros(256, np.uint16)  # what each prefix byte means
 for _byte, _prefix in {0x66: Prefix.OPERAND, 0x67: Prefix.ADDRESS, 0xF2: Prefix.REPNE, 0xF3: Prefix.REP}.items():
@@ -40,7 +40,7 @@ _IS_ESCAPE[[0x0F, 0x62, 0x8F, 0xC4, 0xC5]] = True
 
 @dataclass(frozen=True, slots=True)
 class Encoding:
-    """Columns with one row per instruction. If there is no ModRM, `modrm` is whatever byte follows the opcode."""
+    """Columns, one row per instruction. Without a ModRM, `modrm` is whatever byte follows the opcode."""
 
     prefixes: NDArray[np.uint16]
     opcode: NDArray[np.intp]  # an index of `amd64_opcodes`
@@ -73,8 +73,8 @@ def displacements(code: NDArray[np.uint8], at: NDArray[np.int64], size: int) -> 
 
 
 def _scan_prefixes(code: NDArray[np.uint8], at: NDArray[np.int64]) -> NDArray[np.uint16]:
-    """Move `at` to the opcodes, past as many prefixes as an instruction can have. A REX that is not the last one
-    means nothing (SDM volume 2, 2.2.1)."""
+    """Move `at` to the opcodes, past as many prefixes as an instruction can have. A REX that is not last is ignored
+    (SDM volume 2, 2.2.1)."""
     prefixes = np.zeros(len(at), np.uint16)
     rows = np.flatnonzero(IS_PREFIX.take(code.take(at)))
     for _ in range(LONGEST - 1):

@@ -51,7 +51,8 @@ def legacy_functions(
 
 
 def _far_jumps(code: NDArray[np.uint8], address: int) -> NDArray[np.int64]:
-    """Offsets of far jumps to the next instruction: in ring 0 by the GDT, and to the same place in a page."""
+    """Offsets of far jumps to the next instruction: with a selector of ring 0 in the GDT, and to the same offset in a
+    page."""
     at = np.flatnonzero(code[: len(code) - _SIZE] == _FAR_JUMP).astype(np.int64)
     selector = displacements(code, at + 5, 2)
     at = at[(selector > 0) & (selector < 256) & (selector % 8 == 0)]
@@ -63,9 +64,11 @@ def _far_jumps(code: NDArray[np.uint8], address: int) -> NDArray[np.int64]:
 def _apart(
     code: NDArray[np.uint8], address: int, jumps: NDArray[np.int64], ranges: NDArray[np.int64], found: Instructions
 ) -> NDArray[np.int64]:
-    """Those that may be instructions: not those inside of another one, whichever mode their function is read in. Bytes
-    of 64-bit code may look so: c1 ea 02 is a shift, and Linux 7.2 has one behind which a selector and the right offset
-    in a page seem to follow."""
+    """Those that may be instructions: not those inside of another one, whichever mode their function is read in.
+
+    Bytes of 64-bit code may look so: c1 ea 02 is a shift, and Linux 7.2 has one that seems to be followed by a selector
+    and the right offset in a page.
+    """
     at = jumps[~np.isin(jumps, (found.address - np.uint64(address)).view(np.int64))]
     rows = np.searchsorted(ranges[:, 0], at, side="right") - 1
     sweeper = Sweep(code, bits=32)
@@ -76,8 +79,8 @@ def _apart(
 
 
 def _is_inside(sweeper: Sweep, jump: int, function: NDArray[np.int64]) -> bool:
-    """Whether an instruction of a function, read as 32-bit code, is around this offset. Bytes that are none are passed
-    over one by one."""
+    """Whether an instruction of a function, read as 32-bit code, spans this offset. Bytes that do not decode are
+    skipped."""
     at, end = function.tolist()
     while at < jump < end:
         ends = at + np.cumsum(sweeper.sizes(at, end).astype(np.int64))
@@ -106,8 +109,7 @@ def _leading_to(
 def _transfers(
     address: int, ranges: NDArray[np.int64], found: Instructions
 ) -> tuple[NDArray[np.int32], NDArray[np.intp]]:
-    """(from, to) of functions that jump or fall into another one. Calls are left out: 64-bit code may share a
-    callee."""
+    """(from, to) of functions that jump or fall into another. Calls are left out: 64-bit code may share a callee."""
     jumps = np.flatnonzero((found.flow == Flow.JUMP) | (found.flow == Flow.BRANCH))
     target = (found.target[jumps] - np.uint64(address)).view(np.int64)
     row = np.searchsorted(ranges[:, 0], target, side="right") - 1

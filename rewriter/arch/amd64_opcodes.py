@@ -59,7 +59,7 @@ class Pattern:
 def _emulated(
     code: str, kind: Kind, flow: Flow = Flow.NEXT, relative: int = 0, forbids: Prefix = Prefix.NARROW
 ) -> Pattern:
-    """The pattern of an instruction that is always emulated. LOCK makes it #UD: then it is copied and faults there."""
+    """An instruction that is always emulated. LOCK makes it #UD: then it is copied, and faults in its trampoline."""
     return Pattern(code, kind, Verdict.EMULATE, flow, relative=relative, forbids=forbids | Prefix.LOCK)
 
 
@@ -68,7 +68,7 @@ def _copied(code: str, kind: Kind, flow: Flow = Flow.NEXT) -> Pattern:
 
 
 def _emulable(code: str, kind: Kind, flow: Flow = Flow.NEXT) -> Pattern:
-    """The pattern of an instruction that can be emulated. LOCK makes it #UD, as in `_emulated`."""
+    """An instruction that can be emulated. LOCK makes it #UD, as in `_emulated`."""
     return Pattern(code, kind, Verdict.COPY, flow, forbids=Prefix.LOCK)
 
 
@@ -112,8 +112,8 @@ PATTERNS = (
     _emulated("ff /4", Kind.JUMP_INDIRECT, Flow.INDIRECT_JUMP),
     _emulated("90", Kind.NOP, forbids=Prefix.REX_B | Prefix.REP),  # with REX.B: xchg %r8,%rax; with f3: pause
     _emulated("0f 1f", Kind.NOP, forbids=Prefix.NONE),
-    # These are emulated only on request or where there can be no trampoline. On amd64 a trampoline needs no second
-    # trap, only a jump back, while each register written from Python takes 0.3 to 0.7 microseconds and each access to
+    # These are emulated only on request, or where there can be no trampoline. On amd64 a trampoline needs no second
+    # trap, only a jump back, while each register written from Python takes 0.3 to 0.7 microseconds, and each access to
     # guest memory as much again.
     _emulable("50-57", Kind.PUSH),
     _emulable("58-5f", Kind.POP),
@@ -125,19 +125,19 @@ PATTERNS = (
     _emulable("83 /5 reg", Kind.SUBTRACT),
     _emulable("c9", Kind.LEAVE),
     _emulable("c2-c3", Kind.RETURN, Flow.RETURN),
-    # Far transfers. These two give their destination in full and never come back, so they are right in a trampoline.
+    # Far transfers. These two give their full destination and never come back, so they are right in a trampoline.
     _copied("ff /5 mem", Kind.FAR_JUMP, Flow.INDIRECT_JUMP),
     _copied("ca-cb", Kind.FAR_RETURN, Flow.RETURN),
     _refused("ff /3 mem", Kind.FAR_CALL, Reason.UNSUPPORTED, Flow.INDIRECT_CALL),  # would push the trampoline's address
     # An interrupt that ends hlt sees the address after it, which maps back to the site as any other does.
     _copied("f4", Kind.HALT),
-    # The image's own traps: its handler looks the address up or reads the bytes there (Linux: is_valid_bugaddr).
+    # The image's own traps: its handler looks up the address, or reads the bytes there (Linux: is_valid_bugaddr).
     _refused("cc", Kind.BREAKPOINT, Reason.BREAKPOINT),
     _refused("f1", Kind.BREAKPOINT, Reason.BREAKPOINT),
     _refused("0f 0b", Kind.BREAKPOINT, Reason.BREAKPOINT, Flow.STOP),
     _refused("0f b9", Kind.BREAKPOINT, Reason.BREAKPOINT, Flow.STOP),
     _refused("0f ff", Kind.BREAKPOINT, Reason.BREAKPOINT, Flow.STOP),
-    # CET: an indirect branch may land only here. Kernels also look for these bytes when they seal functions.
+    # CET: an indirect branch may land only here. Kernels also search for these bytes when they seal functions.
     _refused("0f 1e fa-fb", Kind.LANDING_PAD, Reason.LANDING_PAD, needs=Prefix.REP),
     # The address after these is recorded: pushed by int, put into rcx by syscall.
     _refused("cd", Kind.SYSTEM_CALL, Reason.SYSTEM_CALL),
@@ -153,8 +153,8 @@ PATTERNS = (
     _refused("0f 01 ec", Kind.EXCEPTION_RETURN, Reason.PRIVILEGED_FLOW, Flow.STOP, needs=Prefix.REP),  # uiret
     # SDM volume 3, 6.8.3 and 6.8.1: no interrupt before the next instruction has ended (sti; hlt. mov ss; mov rsp). The
     # jump at the end of the trampoline would use that up. cli, pushf and popf have no shadow, and the trampoline runs
-    # with the guest's own flags: copied. (A popf that sets TF single-steps that jump: the guest's own debugger sees
-    # one step more.)
+    # with the guest's own flags: copied. (After a popf that sets TF the guest's debugger single-steps that jump as
+    # well: it sees one step more.)
     _refused("fb", Kind.SHADOW, Reason.INTERRUPT_SHADOW),
     _refused("8e /2", Kind.SHADOW, Reason.INTERRUPT_SHADOW),
     # The FPU keeps the address of its last instruction (SDM volume 1, 8.1.8), which fxsave and fnstenv store. Control
@@ -175,7 +175,7 @@ PATTERNS = (
     _refused("0f 01 d5", Kind.TRANSACTION, Reason.EXCLUSIVE),
 )  # fmt: skip
 
-# Index of the opcode arrays: map and last opcode byte. VEX keeps its map 1 apart: vzeroall there has no ModRM.
+# Index of the opcode arrays: map and last opcode byte. VEX has its map 1 to itself: vzeroall there has no ModRM.
 ONE_BYTE, MAP_0F, MAP_0F38, MAP_0F3A, VEX_0F, VECTOR = (number << 8 for number in range(6))
 _OPCODES = 6 << 8
 

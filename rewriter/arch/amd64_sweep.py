@@ -1,7 +1,7 @@
 """Code and ranges -> where the instructions of each range start: the disassembler's sizes, corrected where it is wrong.
 
-Capstone 5 lacks some instructions (serialize, pvalidate, AMX) and takes ud0 and ud1 for two bytes, although they have a
-ModRM byte: everything after such an instruction would be read out of step (Linux: the ud1 of each static call).
+Capstone 5 lacks some instructions (serialize, pvalidate, AMX), and takes ud0 and ud1 for two bytes although they have a
+ModRM byte: everything after such an instruction would be decoded out of step (Linux: the ud1 of each static call).
 """
 
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from kinst.rewriter.arch.amd64_opcodes import MAP_0F, MAP_0F38, VECTOR, VEX_0F, 
 from kinst.rewriter.disassemble import Sweep
 from kinst.targets.arch.amd64 import LONGEST
 
-_BATCH = 1 << 15  # instructions worked on at a time: their arrays stay in the cache
+_BATCH = 1 << 15  # instructions at a time: their arrays stay in the cache
 _GAP = 64  # bytes of padding between functions that are swept with them
 _SHORT = 64  # bytes of a short run
 _RUN = 1 << 18  # bytes: what cannot be decoded ends a run
@@ -42,6 +42,8 @@ def sweep(code: NDArray[np.uint8], ranges: NDArray[np.int64]) -> Iterator[Batch]
     for row, ((start, end), suspect, found) in enumerate(
         zip(ranges.tolist(), suspicious.tolist(), _swept(code, sweeper, ranges), strict=True)
     ):
+        # Few ranges come here: the sweep as a whole got out of step in them, or they hold what capstone takes for two
+        # bytes.
         if suspect or found is None:
             found = _mended(code, suspects, sweeper, start, end, found)
         sizes.append(found)
@@ -54,19 +56,21 @@ def sweep(code: NDArray[np.uint8], ranges: NDArray[np.int64]) -> Iterator[Batch]
 
 
 def _runs(ranges: NDArray[np.int64]) -> list[NDArray[np.int64]]:
-    """The ranges in pieces that are swept together: one call for each function takes longer than to decode it."""
+    """The ranges in runs that are swept together: one call for each function would take longer than the decoding."""
     is_first = (ranges[1:, 0] - ranges[:-1, 1] > _GAP) | (ranges[1:, 0] // _RUN != ranges[:-1, 0] // _RUN)
     return np.split(ranges, np.flatnonzero(is_first) + 1) if len(ranges) else []
 
 
 def _swept(code: NDArray[np.uint8], sweeper: Sweep, ranges: NDArray[np.int64]) -> Iterator[NDArray[np.uint8] | None]:
-    """See `_swept_together`. What is short is mostly padding between functions, and mostly alike: it is swept once."""
+    """See `_swept_together`. Short runs are mostly padding between functions, and mostly the same bytes: those are
+    swept once."""
     known: dict[tuple[bytes, bytes], list[NDArray[np.uint8] | None]] = {}
     for run in _runs(ranges):
         start, end = int(run[0, 0]), int(run[-1, 1])
         if end - start > _SHORT:
             yield from _swept_together(sweeper, run)
             continue
+        # The sizes depend only on the bytes and on where the ranges lie among them.
         key = code[start:end].tobytes(), (run - start).tobytes()
         found = known.get(key)
         if found is None:
@@ -75,10 +79,13 @@ def _swept(code: NDArray[np.uint8], sweeper: Sweep, ranges: NDArray[np.int64]) -
 
 
 def _swept_together(sweeper: Sweep, ranges: NDArray[np.int64]) -> list[NDArray[np.uint8] | None]:
-    """The sizes of each range, swept from the first one's start to the last one's end. None where no instruction begins
-    at the range's start, or none ends at its end: it is to be swept by itself."""
+    """The sizes of each range, swept from the first one's start to the last one's end.
+
+    None for a range at whose start no instruction begins, or at whose end none ends: it must be swept by itself.
+    """
     size = sweeper.sizes(int(ranges[0, 0]), int(ranges[-1, 1]))
     bounds = int(ranges[0, 0]) + np.concatenate([np.zeros(1, np.int64), np.cumsum(size, dtype=np.int64)])
+    # Only instruction boundaries count: a sweep that began in another range may pass a start by.
     place = np.searchsorted(bounds, ranges)
     is_known = (bounds[np.minimum(place, len(size))] == ranges).all(axis=1)
     return [
@@ -92,6 +99,7 @@ def _batch(ranges: NDArray[np.int64], first: int, sizes: list[NDArray[np.uint8]]
     ranges = ranges[first : first + len(sizes)]
     size = np.concatenate(sizes)
     function = np.repeat(np.arange(first, first + len(sizes), dtype=np.int32), count)
+    # A size of 0 ends a range: one byte stands for what did not decode.
     broken = size == 0
     size[broken] = 1
     step = size.astype(np.int64)
@@ -103,7 +111,7 @@ def _batch(ranges: NDArray[np.int64], first: int, sizes: list[NDArray[np.uint8]]
 
 
 def _undefined_instructions(code: NDArray[np.uint8]) -> NDArray[np.intp]:
-    """Offsets of byte pairs that may be ud0 or ud1. They are few, so nothing else needs a closer look."""
+    """Offsets of byte pairs that may be ud0 or ud1. They are few: nothing else needs a closer look."""
     after = code[1:]
     return np.flatnonzero((code[:-1] == 0x0F) & ((after == 0xB9) | (after == 0xFF)))
 
@@ -116,11 +124,12 @@ def _mended(
     end: int,
     swept: NDArray[np.uint8] | None,
 ) -> NDArray[np.uint8]:
-    """The sizes of one range, swept piece by piece around what capstone cannot tell; 0 ends it early. `swept` is what
+    """The sizes of one range, swept piece by piece around what capstone cannot decode; 0 ends it early. `swept` is what
     was found of all of it; None: not yet."""
     parts = [np.empty(0, np.uint8)]
     while start < end:
         part = sweeper.sizes(start, end) if swept is None else swept
+        # Trusted up to the first ud0 or ud1; from there capstone's sizes are out of step, so the rest is swept again.
         part, swept = part[: _first_undefined(code, suspects, start, part)], None
         start += int(part.sum(dtype=np.int64))
         parts.append(part)
@@ -134,18 +143,19 @@ def _mended(
 
 
 def _first_undefined(code: NDArray[np.uint8], suspects: NDArray[np.intp], start: int, sizes: NDArray[np.uint8]) -> int:
-    """The first row that is ud0 or ud1, or the number of rows: a suspect that only prefixes are before."""
+    """The first row that is ud0 or ud1, or the number of rows: a suspect with nothing but prefixes before it."""
     ends = start + np.cumsum(sizes, dtype=np.int64)
     swept = suspects[np.searchsorted(suspects, start) : np.searchsorted(suspects, start + int(sizes.sum()))]
     rows = np.searchsorted(ends, swept, "right")  # in which a suspect begins
     for row, at in zip(rows.tolist(), swept.tolist(), strict=True):
+        # 0f b9 may also be part of a displacement or an immediate: only prefixes before it make it an opcode.
         if IS_PREFIX[code[int(ends[row]) - int(sizes[row]) : at]].all():
             return int(row)
     return len(sizes)
 
 
 def _size_capstone_lacks(code: NDArray[np.uint8], start: int) -> int:
-    """Size of an instruction in a regular part of the opcode maps (opcode, ModRM, no immediate); else 0."""
+    """The size of an instruction in a regular part of the opcode maps (opcode, ModRM, no immediate); else 0."""
     window = code[start : start + LONGEST + MARGIN]
     encoding = decode(window, np.zeros(1, np.int64))
     opcode, modrm_at = int(encoding.opcode[0]), int(encoding.modrm_at[0])
@@ -170,7 +180,7 @@ def _is_regular(opcode: int, modrm: int) -> bool:
 
 
 def _vex_map(window: NDArray[np.uint8], modrm_at: int, opcode: int) -> int:
-    """The map field of a VEX or EVEX prefix, in the byte after c4 or 62; the opcode is 3 or 4 bytes behind those."""
+    """The map field of a VEX or EVEX prefix, in the byte after c4 or 62; the opcode is 3 or 4 bytes after those."""
     if opcode < VECTOR:
         return 1
     evex = window[modrm_at - 5] == 0x62 if modrm_at >= 5 else False

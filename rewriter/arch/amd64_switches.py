@@ -32,9 +32,9 @@ _INDIRECT: Final = 0xFF  # /5 with a memory operand is the far jump
 _SEGMENT_LOAD: Final = 0x8E
 _TABLES: Final = (2, 3, 6)  # 0f 01 with a memory operand: lgdt, lidt, lmsw
 _LOWEST_REX_W: Final = 0x48
-_LIMIT: Final = 256  # bytes of a descriptor table that selectors of start-up code lie in
+_LIMIT: Final = 256  # bytes of a descriptor table in which selectors of start-up code lie
 _TO_CR0: Final = (0x0F, 0x22)  # and a ModRM of c0 to c7
-# A far jump right behind mov to cr0, as 16-bit code enters protected mode: few instructions fit between.
+# A far jump shortly after a write of cr0, as 16-bit code enters protected mode: few instructions fit between.
 _PROTECT: Final = re.compile(rb"(?s)...{1,7}?(?:\x66\xea.{4}|\xea.{2})[\x08-\xf8]\x00")
 _LONGEST_PROTECT: Final = 18
 
@@ -42,7 +42,7 @@ _LONGEST_PROTECT: Final = 18
 def switches(
     code: NDArray[np.uint8], address: int, ranges: NDArray[np.int64], found: Instructions
 ) -> NDArray[np.int64]:
-    """Offsets of the far transfers in the functions `ranges` by which the mode may change, ascending; arguments as
+    """Offsets of the far transfers in the functions `ranges` that may change the mode, ascending; arguments as
     `legacy_functions`."""
     paging = _writes_of_cr0(code)
     direct = [int(at) + match.end() - 3 for at in paging.tolist() if (match := _PROTECT.match(_window(code, at)))]
@@ -70,19 +70,19 @@ def _rows_at(ranges: NDArray[np.int64], at: NDArray[np.intp]) -> list[int]:
 
 
 def _as_32_bit_code(code: NDArray[np.uint8], start: int, end: int) -> list[int]:
-    """Far transfers after a write of cr0, which turns paging on. Anything less does not count: 64-bit code that loads a
-    table or a segment can also be read as 32-bit code, and then anything may seem to follow."""
+    """Far transfers after a write of cr0, which turns on protection or paging. Less does not count: 64-bit code that
+    loads a table or a segment can be read as 32-bit code, too, and then anything may seem to follow."""
     sizes = Sweep(code, bits=32).sizes(start, end).astype(np.int64)
     at = start + np.cumsum(sizes) - sizes
     encoding = decode(code, at)
     paging = at[(encoding.opcode == MAP_0F | 0x22) & (encoding.modrm >> 3 & 7 == 0)]
     at = at[at > paging[0]] if len(paging) else at[:0]
-    behind: list[int] = at[_is_far(code, at)].tolist()
-    return behind
+    transfers: list[int] = at[_is_far(code, at)].tolist()
+    return transfers
 
 
 def _as_64_bit_code(code: NDArray[np.uint8], address: int, found: Instructions) -> NDArray[np.int64]:
-    """Far transfers in functions that set up a mode, where 64-bit code would have them."""
+    """Far transfers, where 64-bit code would have them, in functions that set up a mode."""
     far = is_one_of(found.kind, (Kind.FAR_JUMP, Kind.FAR_RETURN, Kind.EXCEPTION_RETURN, Kind.UNDECODABLE))
     rows = np.flatnonzero(far | (found.kind == Kind.RELATIVE) & (found.flow == Flow.INDIRECT_JUMP))
     at = (found.address[rows] - np.uint64(address)).view(np.int64)
@@ -96,7 +96,7 @@ def _as_64_bit_code(code: NDArray[np.uint8], address: int, found: Instructions) 
 
 
 def _sets_up(code: NDArray[np.uint8], address: int, instructions: NDArray[np.uint64]) -> bool:
-    """Whether one of the instructions of a function sets up a mode: control registers, tables, segments."""
+    """Whether an instruction of a function sets up a mode: control registers, descriptor tables, segments."""
     encoding = decode(code, (instructions - np.uint64(address)).view(np.int64))
     reg, is_memory = encoding.modrm >> 3 & 7, encoding.modrm < 0xC0
     control = (encoding.opcode == MAP_0F | 0x22) & is_one_of(reg, (0, 3, 4)) & ~has(encoding.prefixes, Prefix.REX_R)
@@ -116,7 +116,7 @@ def _is_far(code: NDArray[np.uint8], at: NDArray[np.int64]) -> NDArray[np.bool_]
 
 
 def _has_selector(code: NDArray[np.uint8], operand: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Whether a direct far jump names a segment of ring 0 by a descriptor table, with either width of its offset."""
+    """Whether a direct far jump names a segment of ring 0 in a descriptor table, with either width of its offset."""
     found = np.zeros(len(operand), np.bool_)
     for width in (2, 4):
         selector = code[operand + width].astype(np.int64) | code[operand + width + 1].astype(np.int64) << 8

@@ -73,7 +73,7 @@ _REGISTER_BRANCHES = (
             ("braa", "1101011 1000 11111 00001 M:1 Rn:5 Rm:5", Kind.BR_AUTHENTICATED, Flow.INDIRECT_JUMP),
             ("blraaz", "1101011 0001 11111 00001 M:1 Rn:5 11111", Kind.BLR_AUTHENTICATED, Flow.INDIRECT_CALL),
             ("blraa", "1101011 1001 11111 00001 M:1 Rn:5 Rm:5", Kind.BLR_AUTHENTICATED, Flow.INDIRECT_CALL),
-            # FEAT_PAuth_LR: Rm other than 31 is retaasppcr; retaasppc says how far back the pointer was signed.
+            # FEAT_PAuth_LR: Rm other than 31 is retaasppcr; retaasppc encodes how far back the pointer was signed.
             ("retaa", "1101011 0010 11111 00001 M:1 11111 Rm:5", Kind.RET_AUTHENTICATED, Flow.RETURN),
             ("retaasppc", "0101010 1 00 M:1 imm16:16 11111", Kind.RET_AUTHENTICATED, Flow.RETURN),
         )
@@ -199,7 +199,7 @@ _LOADS_AND_STORES = (
     # FEAT_MOPS (Armv8.8): prologue, main and epilogue stand next to each other. A system that moves a task to a CPU of
     # another kind goes back to the prologue: to 4 or 8 bytes before the fault, where a trampoline has something else.
     _refused("cpy*, set*", "-:2 011 o0:1 01 op1:2 0 Rs:5 op2:4 01 Rn:5 Rd:5", Kind.OTHER, Reason.SEQUENCE),
-    # The first and the last instruction of a frame; sp may not be misaligned where hardware checks it.
+    # The first and the last instruction of a frame; sp may not be misaligned where SCTLR_ELx.SA is set.
     _emulated("stp, pre-index sp", "10 101 0 011 0 imm7:7 Rt2:5 11111 Rt:5", Kind.STP_PRE_SP),
     _emulated("ldp, post-index sp", "10 101 0 001 1 imm7:7 Rt2:5 11111 Rt:5", Kind.LDP_POST_SP),
     _emulated("mov, register", "sf:1 01 01010 00 0 Rm:5 000000 11111 Rd:5", Kind.MOV_REGISTER),
@@ -247,7 +247,7 @@ _REST = (
     _copied("other", "-:32"),
     _refused(
         "data", "-:32", Kind.UNALLOCATED, Reason.DATA, Flow.STOP
-    ),  # never matched: assigned to words that are read
+    ),  # never matched: a label for words that are read as data
 )
 TABLE = PatternTable(
     (
@@ -292,7 +292,7 @@ class Arm64Dissector:
         return Trampolines(code, np.zeros(len(sites), np.uint8))
 
     def references(self, sites: NDArray[np.void]) -> References:
-        """None: what is copied refers to no place, and a breakpoint ends the trampoline."""
+        """None: what is copied refers to no address, and a breakpoint ends the trampoline."""
         return no_references()
 
 

@@ -13,7 +13,7 @@ from kinst.targets.instruction import Instructions
 
 @dataclass(frozen=True, slots=True)
 class Trampolines:
-    """One row per site: (n, longest_trampoline) bytes, filled up with the breakpoint, and a `Reason` or 0."""
+    """One row per site: (n, longest_trampoline) bytes, padded with the breakpoint, and a `Reason` or 0."""
 
     code: NDArray[np.uint8]
     reason: NDArray[np.uint8]
@@ -24,7 +24,7 @@ class Dissector(Protocol):
 
     @property
     def facts(self) -> ArchFacts:
-        """The facts of the machine that it decodes."""
+        """The facts of the machine."""
         ...
 
     def dissect(self, code: NDArray[np.uint8], address: int, ranges: NDArray[np.int64]) -> Instructions:
@@ -42,7 +42,7 @@ class Dissector(Protocol):
         ...
 
     def slot_counts(self, sites: Instructions, span: tuple[int, int]) -> NDArray[np.uint8]:
-        """How many slots each site needs, whatever addresses in `span` the slots have."""
+        """How many slots each site needs, at whatever addresses in `span` its slots are."""
         ...
 
     def trampolines(self, sites: Instructions, original: NDArray[np.uint8], slots: NDArray[np.uint64]) -> Trampolines:
@@ -56,5 +56,5 @@ class Dissector(Protocol):
         ...
 
     def references(self, sites: NDArray[np.void]) -> References:
-        """What the trampolines of `sites` (rows of SITE) have of addresses and of distances out of them."""
+        """What the trampolines of `sites` (rows of SITE) hold of addresses, and of distances out of them."""
         ...

@@ -1,14 +1,14 @@
 """Instructions -> those between an exclusive load and the store that depends on its reservation, on any path.
 
-A trap in between clears the reservation, so the store would never succeed. Control flow, not addresses, decides what is
-between: a load that no store follows is only an atomic load (Go), and the exit of a compare-and-swap that found another
-value comes after the branch. Calls, returns and computed jumps always end a region.
+A trap in between clears the reservation, so the store would never succeed (Arm ARM B2.9, RISC-V "A" extension). Control
+flow, not addresses, decides what is between: a load that no store follows is only an atomic load (Go), and the exit of
+a compare-and-swap that found another value comes after the branch. Calls, returns and computed jumps end a region.
 
-    1: ldxr x0, [x1]        opens
-       cmp  x0, x2          inside
-       b.ne 2f              inside
-       stxr w4, x3, [x1]    closes
-       cbnz w4, 1b          outside, as everything at 2
+    1: ldxr  x0, [x1]       opens
+       cmp   x0, x2         inside
+       b.ne  2f             inside
+       stxr  w4, x3, [x1]   closes
+       cbnz  w4, 1b         outside, as everything at 2
 """
 
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ Rows = NDArray[np.intp]
 
 @dataclass(frozen=True, slots=True)
 class Exclusives:
-    """A machine's kinds: `opens` make a reservation, `closes` store if it still holds, `cancels` drop it."""
+    """The kinds of one machine: `opens` make a reservation, `closes` store if it still holds, `cancels` drop it."""
 
     opens: tuple[int, ...]
     closes: tuple[int, ...]
@@ -32,30 +32,30 @@ class Exclusives:
 
 
 def exclusive_rows(found: Instructions, kinds: Exclusives) -> NDArray[np.bool_]:
-    """Which rows, ascending by address, are on a way from an exclusive load to its store; the store is not."""
+    """Which rows, ascending by address, are on a path from an exclusive load to its store, without the store."""
     inside, leading = np.zeros(len(found), np.bool_), np.zeros(len(found), np.bool_)
     opens = is_one_of(found.kind, kinds.opens)
     ends = is_one_of(found.kind, (*kinds.closes, *kinds.cancels))
     front = np.flatnonzero(is_one_of(found.kind, kinds.closes))
     if not front.size or not opens.any():
         return inside
-    ways = _Ways.of(found)
+    edges = _Edges.of(found)
     while front.size:  # backwards from the stores
-        before = ways.before(front)
+        before = edges.before(front)
         before = np.unique(before[~leading[before] & ~ends[before]])
         leading[before] = True
         front = before[~opens[before]]
     front = np.flatnonzero(leading & opens)
-    while front.size:  # and forwards from the loads on the same paths
+    while front.size:  # and forwards from the loads, on the same paths
         inside[front] = True
-        after = ways.after(front)
+        after = edges.after(front)
         front = np.unique(after[leading[after] & ~inside[after]])
     return inside
 
 
 @dataclass(frozen=True, slots=True)
-class _Ways:
-    """How control goes from row to row, but for calls: `jumps` are rows ordered by their `target`."""
+class _Edges:
+    """The control flow from row to row, except calls: `jumps` are rows ordered by their `target`."""
 
     found: Instructions
     falls: NDArray[np.bool_]
@@ -63,7 +63,7 @@ class _Ways:
     target: NDArray[np.uint64]
 
     @classmethod
-    def of(cls, found: Instructions) -> "_Ways":
+    def of(cls, found: Instructions) -> "_Edges":
         is_next = np.append(found.address[:-1] + found.size[:-1] == found.address[1:], False)
         jumps = np.flatnonzero((found.flow == Flow.JUMP) | (found.flow == Flow.BRANCH))
         jumps = jumps[np.argsort(found.target[jumps], kind="stable")]

@@ -1,9 +1,9 @@
 """Instruction words -> rows of a table of encodings; the one matcher of the machines whose instructions are words.
 
 A table reads like the manual: each `Pattern` is an encoding, drawn as a bit diagram, and what follows from it. The
-first one that fits wins; the last one fits everything. In bulk, some bits of a word (the key) index a lookup table,
-which decides most words at once; masks are compared only if the key leaves several patterns open. One word is an array
-of one.
+first one that matches wins; the last one matches everything. In bulk, some bits of a word (the key) index a lookup
+table, which decides most words at once; masks are compared only if the key leaves several patterns open. A single word
+is an array of one.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ Word = TypeVar("Word", int, NDArray[np.int64])
 
 
 def distance(start: int, end: int) -> int:
-    """From one address to another: addresses wrap round."""
+    """The signed distance from one address to another, modulo 2**64."""
     return (end - start + (1 << 63)) % (1 << 64) - (1 << 63)
 
 
@@ -32,7 +32,7 @@ class Immediate:
     page: int = 1  # the result is relative to the instruction's address rounded down to this (adrp)
 
     def of(self, word: Word) -> Word:
-        """The displacement held by one word, or by an array of words."""
+        """The displacement in one word, or in each of an array."""
         value = word & 0
         for low, width, shift in self.pieces:
             value = value | ((word >> low) & ((1 << width) - 1)) << shift
@@ -41,28 +41,26 @@ class Immediate:
 
     @property
     def mask(self) -> int:
-        """The bits of a word that hold it."""
+        """The bits of a word that hold the displacement."""
         return sum((1 << width) - 1 << low for low, width, _ in self.pieces)
 
     def bits_of(self, displacement: Word) -> Word:
-        """The bits of a word that hold one displacement, or an array of them, or what of it there is room for."""
+        """The bits of a word that hold one displacement, or an array of them, cut to the field."""
         word = displacement & 0
         for low, width, shift in self.pieces:
             word = word | (displacement >> shift & (1 << width) - 1) << low
         return word
 
     def placed(self, displacement: int) -> int | None:
-        """The bits of a word that hold a displacement; None: it does not fit."""
+        """The bits of a word that hold a displacement; None if it does not fit."""
         word = self.bits_of(displacement)
         return word if self.of(word) == displacement else None
 
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """One encoding and what follows from it.
-
-    `encoding` is the bit diagram from the highest bit down: 0, 1, ``.`` for any, ``name:width`` for a field.
-    """
+    """One encoding and what follows from it. `encoding` is the bit diagram from the highest bit down: 0, 1, ``.`` for
+    any, ``name:width`` for a field."""
 
     name: str
     encoding: str
@@ -118,7 +116,7 @@ class PatternTable:
         return next(row for row, pattern in enumerate(self.patterns) if pattern.name == name)
 
     def match(self, words: NDArray[np.uint32]) -> NDArray[np.uint16]:
-        """The row of the first pattern that fits each word."""
+        """The row of the first pattern that matches each word."""
         rows: NDArray[np.uint16] = self._lookup[self._index(words)]
         open_rows = np.flatnonzero(rows >= len(self.patterns))
         group_of = rows[open_rows] - len(self.patterns)
@@ -130,7 +128,7 @@ class PatternTable:
     def targets(
         self, rows: NDArray[np.uint16], words: NDArray[np.uint32], addresses: NDArray[np.uint64]
     ) -> NDArray[np.uint64]:
-        """Destination or literal address of each word; 0 where its pattern has none."""
+        """The branch target or literal address of each word; 0 where its pattern has none."""
         result = np.zeros(len(words), np.uint64)
         immediate = self._immediate[rows]
         for number, layout in enumerate(self._immediates):
@@ -150,7 +148,7 @@ class PatternTable:
         return index
 
     def _build_lookup(self) -> tuple[NDArray[np.uint16], list[NDArray[np.uint16]]]:
-        """Key -> the row, or ``len(patterns) + group`` where the rows of a group are still open."""
+        """Key -> the row, or ``len(patterns) + group`` if the rows of a group are still open."""
         keys = np.arange(1 << sum(width for _, width in self._key), dtype=np.uint32)
         words, position, key_mask = np.zeros_like(keys), 0, 0
         for low, width in self._key:
@@ -159,10 +157,10 @@ class PatternTable:
             position += width
         fits = ((words[:, None] ^ self._values) & self._masks & np.uint32(key_mask)) == 0
         certain = fits & ((self._masks & ~np.uint32(key_mask)) == 0)
-        last = certain.argmax(axis=1)  # the first that needs no other bits: nothing behind it is reached
+        last = certain.argmax(axis=1)  # the first that needs no other bits: those after it are never reached
         fits &= np.arange(len(self.patterns)) <= last[:, None]
         lookup, still_open = last.astype(np.uint16), np.flatnonzero(fits.sum(axis=1) != 1)
-        numbers: dict[bytes, int] = {}  # of groups, by their rows as bits
+        numbers: dict[bytes, int] = {}  # groups of rows, as bits
         for key, bits in zip(still_open.tolist(), np.packbits(fits[still_open], axis=1), strict=True):
             lookup[key] = len(self.patterns) + numbers.setdefault(bits.tobytes(), len(numbers))
         every = (np.unpackbits(np.frombuffer(bits, np.uint8)) for bits in numbers)

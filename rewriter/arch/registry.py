@@ -1,4 +1,4 @@
-"""A machine's facts -> its dissector, and what tells the uses of addresses in its code."""
+"""A machine's facts -> its dissector, and what finds the uses of addresses in its code."""
 
 from importlib import import_module
 
@@ -18,7 +18,7 @@ def dissector(facts: ArchFacts) -> Dissector:
 
 
 def uses_of(facts: ArchFacts) -> UsesOf:
-    """What tells the uses of addresses. Its modules are imported when it is asked: few images have code that nothing
+    """What finds the uses of addresses. Its modules are imported when it is called: few images have code that nothing
     better vouches for."""
 
     def found_by_machine(

@@ -70,10 +70,7 @@ _CONTROL = (
 )
 
 # "A" 14.2 Load-reserved/store-conditional: a trap between the two may clear the reservation, and the store-conditional
-# never succeeds. Amo* do it all at once.
-#
-#   31   27 26 25 24 20 19 15 14    12 11 7 6     0
-#  | funct5 |aq|rl| rs2 | rs1 | funct3 | rd | 0101111 |
+# never succeeds. An amo does everything at once.
 _ATOMICS = (
     _refused("lr", "00010 aq:1 rl:1 00000 rs1:5 01. rd:5 0101111", Kind.LOAD_RESERVED, Reason.EXCLUSIVE),
     _refused("sc", "00011 aq:1 rl:1 rs2:5 rs1:5 01. rd:5 0101111", Kind.STORE_CONDITIONAL, Reason.EXCLUSIVE),
@@ -114,7 +111,7 @@ _SYSTEM = (
         for funct3 in (".01", ".1.")
     ),
     _copied("csr read", "csr:12 00000 .1. rd:5 1110011"),
-    # What assemblers write for unimp: a write to the read-only counter cycle.
+    # What assemblers emit for unimp: a write to the read-only counter cycle.
     _refused("unimp", "110000000000 00000 001 00000 1110011", Kind.UNDECODABLE, Reason.UNDECODABLE, Flow.STOP),
     *(
         _refused(f"csr write {name}", f"{csr} rs1:5 {funct3} rd:5 1110011", Kind.TRANSLATION_CSR, Reason.TRANSLATION)
@@ -128,8 +125,8 @@ _SYSTEM = (
     ),
 )
 
-# RV32/64G opcode map: 11010 is reserved. In custom-0 to custom-3 vendors may have branches that only they know.
-# Everything else runs the same at any address.
+# RV32/64G opcode map: 11010 is reserved. custom-0 to custom-3 may hold a vendor's branches. Everything else runs the
+# same at any address.
 _REST = (
     _refused("custom-0, custom-1", "-:25 0.01011", Kind.OTHER, Reason.UNSUPPORTED),
     _refused("custom-2, custom-3", "-:25 1.11011", Kind.OTHER, Reason.UNSUPPORTED),
@@ -174,8 +171,8 @@ COMPRESSED = PatternTable(
         _refused("c.ebreak", "100 1 00000 00000 10", Kind.BREAKPOINT, Reason.BREAKPOINT),
         _emulated("c.jalr", "100 1 rs1:5 00000 10", Kind.C_JALR, Flow.INDIRECT_CALL),
         _emulated("c.sdsp", "111 imm:6 rs2:5 10", Kind.C_SDSP),
-        # 1.5 Base instruction-length encoding: ``11111`` begins 48 bits and more, of which none is defined. The other
-        # first halves are seen here only where the function ends before the second.
+        # 1.5 Base instruction-length encoding: ``11111`` begins 48 bits and more, of which none is defined. Other first
+        # halves appear here only if the function ends before the second half.
         _refused("long", "-:11 111 11", Kind.UNDECODABLE, Reason.UNDECODABLE, Flow.STOP),
         _refused("cut off", "-:14 11", Kind.UNDECODABLE, Reason.UNDECODABLE, Flow.STOP),
         _copied("other", "-:16"),
@@ -252,8 +249,8 @@ def _decode(code: NDArray[np.uint8], address: int, ranges: NDArray[np.int64]) ->
 def _boundaries(halves: NDArray[np.uint32], function: NDArray[np.int32]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Which halfwords look like the first half of 4 bytes, and which begin an instruction.
 
-    The walk needs no loop. After a halfword that does not look like a first half, an instruction always begins. In a
-    run of halfwords that all look like a first half, every second one begins an instruction, from the run's start on.
+    This needs no loop. After a halfword that does not look like a first half, an instruction always begins. In a run of
+    halfwords that all look like a first half, every second one begins an instruction, from the start of the run.
     """
     looks_long = ((halves & 3) == 3) & ((halves & 0x1F) != 0x1F)
     last = np.append(function[1:] != function[:-1], np.True_)[: len(halves)]
@@ -289,7 +286,8 @@ def _join_pairs(
     """Fill `target` and `flow` of the second of each auipc pair; return the rows that load, and how many bytes.
 
     Farther than 1 MiB, a call is ``auipc ra`` and ``jalr ra, imm(ra)``, a tail call the same with t1, a load from a
-    constant pool ``auipc`` and ``ld``. Only neighbours are joined: nothing but the auipc can have set the register.
+    constant pool ``auipc`` and ``ld``. Only neighbours are joined: then nothing but the auipc can have set the
+    register.
     """
     first = np.flatnonzero((_KIND[rows[:-1]] == Kind.AUIPC) & (function[1:] == function[:-1]))
     second, base = first + 1, words[first]

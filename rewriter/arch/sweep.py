@@ -1,7 +1,7 @@
-"""Function ranges of a region of code -> classified instructions, block by block; then the effects between rows.
+"""A region of code and its functions -> classified instructions, block by block; then the effects between rows.
 
-A region is swept in blocks of whole functions, small enough for the arrays of one block to stay in the CPU's cache:
-a kernel of 3 million instructions is classified several times faster than in one go.
+A region is swept in blocks of whole functions, small enough for the arrays of one block to stay in the CPU's cache: a
+kernel of 3 million instructions is classified several times faster than in one go.
 """
 
 from collections.abc import Callable, Iterator
@@ -18,7 +18,7 @@ _BLOCK_BYTES = 1 << 18
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Some functions decoded by themselves; the rows of `loads` read ``loaded`` bytes at their target."""
+    """Some functions decoded; the rows `loads` read ``loaded`` bytes at their target."""
 
     instructions: Instructions
     loads: NDArray[np.intp]
@@ -30,7 +30,7 @@ class Rules:
     """What the sweep must know of a machine's kinds."""
 
     unit: int  # bytes of the smallest instruction
-    data: int  # kind of what is loaded from
+    data: int  # the kind of what is loaded as data
     exclusives: Exclusives
 
 
@@ -78,7 +78,7 @@ def _join(parts: list[Instructions], first_functions: list[int]) -> Instructions
 
 
 def _mark(marks: NDArray[np.bool_], block: Block, address: int, size: int, unit: int) -> None:
-    """Mark the units of the `size` bytes of code at `address` that the block's loads read."""
+    """Mark the units of code that loads of the block read: `size` bytes at `address`."""
     offset = (block.instructions.target[block.loads] - np.uint64(address - address % unit)).view(np.int64)
     for step in range(int(block.loaded.max(initial=0))):
         at = offset + step

@@ -1,7 +1,7 @@
 """The files of a command -> an error, before the first is written, if one of them would be lost.
 
-A file that is written must be none that is read, and none that is written otherwise: `--console IMAGE` would empty the
-image that is mapped. Files are compared by device and inode, so that no other name or link hides one.
+A file that is written must not be read as well, nor written twice: `--console IMAGE` would empty the image that is
+mapped. Files are compared by device and inode, so that no other name or link hides one.
 """
 
 import stat
@@ -28,7 +28,7 @@ class NamedFile:
 
 
 def check_apart(read: Sequence[NamedFile], written: Sequence[NamedFile]) -> None:
-    """Raise UsageError for a file that is written and read, or written twice. Devices and pipes take any number."""
+    """Raise UsageError for a file that is written and read, or written twice. Devices and pipes do not count."""
     known = [(identity, one) for one in read if (identity := _identity(one.path)) is not None]
     for one in written:
         identity = _identity(one.path)
@@ -43,14 +43,14 @@ def check_apart(read: Sequence[NamedFile], written: Sequence[NamedFile]) -> None
 
 
 def _identity(path: Path) -> _Identity | None:
-    """None: it is no regular file, or none can be there."""
+    """None: it is no regular file, or there can be none."""
     try:
         path = path.resolve()
         if not path.exists():
             folder = path.parent.stat()
             return folder.st_dev, folder.st_ino, path.name
         status = path.stat()
-    except (OSError, RuntimeError, ValueError):  # a loop of links, a path with a NUL: whoever opens it will say so
+    except (OSError, RuntimeError, ValueError):  # a loop of links, a path with a NUL: opening it reports that
         return None
     return (status.st_dev, status.st_ino, "") if stat.S_ISREG(status.st_mode) else None
 
@@ -78,7 +78,7 @@ def _replaced(kind: Any, ctx: click.Context) -> str | None:
 
 
 def _spelled(parameter: click.Parameter) -> str:
-    """How users write it."""
+    """The option or argument as users write it."""
     if isinstance(parameter, click.Argument):
         return parameter.human_readable_name.partition("]")[0].strip("[")
     return max(parameter.opts, key=len)

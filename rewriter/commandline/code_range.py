@@ -1,4 +1,4 @@
-"""What --force-code was given -> a range of addresses."""
+"""The value of --force-code -> a range of addresses."""
 
 from collections.abc import Sequence
 
@@ -6,7 +6,7 @@ from kinst.targets.errors import UsageError
 
 
 def parse_code_range(text: str) -> tuple[int, int]:
-    """``0x1000-0x1040`` -> start and end, which is the first address behind it. Raises UsageError."""
+    """``0x1000-0x1040`` -> start and end, the first address after it. Raises UsageError."""
     first, dash, last = text.partition("-")
     try:
         start, end = int(first, 0), int(last, 0)
@@ -14,7 +14,9 @@ def parse_code_range(text: str) -> tuple[int, int]:
         dash = ""
         start, end = 0, 0
     if not dash or not _is_range(start, end):
-        raise UsageError(f"--force-code {text}: not a range such as 0x1000-0x1040 (the end is behind the code)")
+        raise UsageError(
+            f"--force-code {text}: not a range such as 0x1000-0x1040 (the end is the address after the code)"
+        )
     return start, end
 
 

@@ -25,8 +25,10 @@ _WIDTH: Final = 100  # of help, where the terminal is wider
 
 
 class Command(click.Command):
-    """A command. `examples` are part of its help, and `pages` name the documents to read on in. `absent` are options
-    that its users know from elsewhere and it does not have, with the reason, or what it has instead."""
+    """A command. `examples` are part of its help, and `pages` name the documents to read next.
+
+    `absent` are options that users know from elsewhere and that it does not have, with the reason or a substitute.
+    """
 
     def __init__(
         self,
@@ -49,7 +51,7 @@ class Command(click.Command):
         standalone_mode: bool = True,  # noqa: FBT001, FBT002  click's own
         **extra: Any,
     ) -> Any:
-        """Read the command line, run, and end the process, or else what click's says."""
+        """Read the command line, run, and end the process unless click is told not to."""
         if not standalone_mode:
             return super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
         name = prog_name or Path(sys.argv[0]).name
@@ -70,12 +72,13 @@ class Command(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read the command line."""
         if ctx.resilient_parsing and args and args[-1].startswith("-"):
-            args = args[:-1]  # click stops at an option whose value is still to come, and would not see the image
+            args = args[:-1]  # click stops at an option whose value is still to come, and would miss the image
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run what the command line asks for. Raises UsageError: it would write over what it names otherwise."""
-        from kinst.rewriter.commandline.apart import check_files_of  # --help needs it not
+        """Run what the command line asks for. Raises UsageError if it would overwrite a file that it names for
+        something else."""
+        from kinst.rewriter.commandline.apart import check_files_of  # --help does not need it
 
         check_files_of(ctx)
         return super().invoke(ctx)

@@ -1,7 +1,7 @@
 """A line of the shell up to the cursor -> what may follow, for bash, zsh and fish; and the scripts that make them ask.
 
 The shells' functions run the command with KINST_COMPLETE set and read its answer: a first line that says what the
-values are (`plain`; `open`: no blank behind them; `described`; `file`: the shell knows better), then a value a line.
+values are (`plain`; `open`: no blank after them; `described`; `file`: the shell knows better), then a value a line.
 """
 
 import os
@@ -18,18 +18,18 @@ from click.shell_completion import CompletionItem, ShellComplete
 from kinst.rewriter.commandline.quoting import Words, offered, words_of
 from kinst.rewriter.commandline.shells import ASKING, SHELLS
 
-_FIRST_PART: Final = re.compile(r"[;:.,] ")  # what is behind it in a help text is more than fits a line
+_FIRST_PART: Final = re.compile(r"[;:.,] ")  # what is after it in a help text is too long for a line
 
 
 def script(shell: str) -> str:
-    """What a shell must read to complete the words of all commands."""
+    """The script by which a shell completes the words of all commands."""
     names = sorted(one.name for one in distribution("kinst-rewrite").entry_points.select(group="console_scripts"))
     text = (Path(__file__).parent / "scripts" / shell).read_text()
     return text.replace("@COMMANDS@", " ".join(names))
 
 
 def answer(command: click.Command, name: str, shell: str) -> str:
-    """What may stand at the cursor of the line that the shell's environment variables tell."""
+    """The possible words at the cursor of the line that the shell's environment variables describe."""
     line = _line(shell)
     completion = ShellComplete(command, {}, name, ASKING)
     items = completion.get_completions(list(line.whole[1:]), line.last)
@@ -63,7 +63,7 @@ def _line(shell: str) -> Words:
 
 
 def print_answer(command: click.Command, name: str) -> None:
-    """Answer a shell, as KINST_COMPLETE says; with nothing if it is no shell that we know."""
+    """Answer a shell, as KINST_COMPLETE says; with nothing for an unknown shell."""
     shell = os.environ[ASKING]
     if shell in SHELLS:
         sys.stdout.write(answer(command, name, shell))

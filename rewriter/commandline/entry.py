@@ -1,6 +1,7 @@
-"""A console script -> its command. Until everything is imported, Ctrl-C ends the process as it ends any other.
+"""A console script -> its command. Until everything is imported, Ctrl-C ends the process at once, as SIGINT does by
+default.
 
-The commands import what takes up to a second, and Python's own handler would raise anywhere in that.
+Importing the commands takes up to a second, and Python's own handler would raise anywhere in it.
 """
 
 import gc
@@ -14,21 +15,21 @@ from typing import Final
 
 from kinst.rewriter.commandline.reporting import reported
 
-# New objects after which Python looks for garbage, 700 by default: what a command makes stays for as long as it runs,
-# and a tenth of its start was spent on looking.
+# New objects after which Python looks for garbage, 700 by default: what a command makes stays as long as it runs, and a
+# tenth of its start-up went into looking.
 NEW_OBJECTS: Final = 50_000
 
 
 def start(module: str, command: str) -> None:
     """Import and run a command, which handles Ctrl-C itself as soon as it can."""
     gc.set_threshold(NEW_OBJECTS)
-    # numpy's BLAS, which nothing here calls, starts a thread a CPU when it is loaded: 0.05 s of a start's 0.45.
+    # numpy's BLAS, which nothing here calls, starts a thread per CPU when it is loaded: 0.05 s of 0.45.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     handler = signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:
         run = getattr(import_module(module), command)
         signal.signal(signal.SIGINT, handler)
-        with reported(Path(sys.argv[0]).name):  # --help and --version, too, can find that they cannot write
+        with reported(Path(sys.argv[0]).name):  # --help and --version, too, may fail to write
             run()
     except KeyboardInterrupt:
         sys.exit(128 + signal.SIGINT)

@@ -1,4 +1,4 @@
-"""A command -> its help: on a screen, or with every option and all that is to be said of it."""
+"""A command -> its help: on one screen, or with every option in full."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ def write_help(
     *,
     is_full: bool,
 ) -> None:
-    """Write the help of a command. `pages`: documents to read on in."""
+    """Write the help of a command. `pages`: documents to read next."""
     command.format_usage(ctx, formatter)
     with formatter.indentation():
         for paragraph in _paragraphs(command.help or "")[: None if is_full else 1]:

@@ -24,7 +24,7 @@ class Option(click.Option):
     Args:
         group: the heading that help shows it under.
         brief: what --help says in less than a line; --help-all and the documents say `help`.
-        is_rare: --help leaves it to --help-all.
+        is_rare: only --help-all shows it.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
-"""What is typed of a probe description, and the image before it -> what may follow, field by field.
+"""A probe description as far as it is typed, and the image before it -> completions, field by field.
 
-Many functions are offered by what their names begin with (`vfs_`, `sys_`), up to the next underscore: a kernel has
-more than a shell can show.
+If there are many functions, the beginnings of their names are offered (`vfs_`, `sys_`), up to the next underscore: a
+kernel has more than a shell can show.
 """
 
 import re
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 else:
     Items = list  # click 8.1's items have no parameter
 
-Value = tuple[str, str]  # and whether it is whole, or goes on
+Value = tuple[str, str]  # and `_WHOLE` if it is complete, else `_OPEN`
 
 _WHOLE: Final = "plain"
 _OPEN: Final = "open"
@@ -30,13 +30,13 @@ _SEPARATORS: Final = re.compile(r".*[\s,;}]", re.DOTALL)
 
 
 def complete_description(ctx: click.Context, _param: click.Parameter, text: str) -> Items:
-    """For descriptions with commas between: the last of them."""
+    """Of descriptions with commas between them: the last one."""
     begun, comma, last = text.rpartition(",")
     return _items(begun + comma, _description(ctx, last))
 
 
 def complete_program(ctx: click.Context, _param: click.Parameter, text: str) -> Items:
-    """For a D program: descriptions, but not what is in clauses and predicates."""
+    """Of a D program: descriptions, but nothing inside clauses and predicates."""
     if text.count("{") != text.count("}") or text.count("/") % 2:
         return []
     found = _SEPARATORS.match(text)
@@ -70,7 +70,7 @@ def _description(ctx: click.Context, text: str) -> list[Value]:
 
 
 def _in_function(ctx: click.Context, provider: str, begun: str) -> list[Value]:
-    """Functions with a colon, behind which the name comes; those names where only one function is left."""
+    """Functions with a colon, after which the name comes; those names where only one function is left."""
     if provider == "dtrace":
         return [(":", _OPEN)]
     found = _functions(ctx, begun)
@@ -91,7 +91,7 @@ def _functions(ctx: click.Context, begun: str) -> list[Value]:
     try:
         found = functions_beginning(begun, image, others)
     except KinstError:
-        return []  # the command itself will tell of it
+        return []  # the command itself will report it
     return [(name, _WHOLE) for name in found] if len(found) <= _MOST else _grouped(found, len(begun))
 
 

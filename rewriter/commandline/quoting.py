@@ -1,7 +1,8 @@
-"""A shell's line -> its words; and a word -> how it is spelled in that line, so that it is a word and nothing else.
+"""A shell's line -> its words; and a word -> its spelling in that line, so that the shell reads that word and nothing
+else.
 
-Names come from an image, and `zfoo$(reboot)` is one. zsh and fish quote by themselves what they are given to complete;
-bash puts it into the line as it is. What no spelling makes harmless is not offered.
+Names come from an image, and `zfoo$(reboot)` is one. zsh and fish quote completions themselves; bash inserts them as
+they are. A word that no spelling makes harmless is not offered.
 """
 
 import re
@@ -11,15 +12,15 @@ from typing import Final
 _BLANKS: Final = " \t\n"
 _QUOTES: Final = "'\""
 _ESCAPED_IN_DOUBLE: Final = '$`"\\'
-_PLAIN: Final = re.compile(r"[\w@%+=:,./-]", re.ASCII)  # means itself to bash, wherever it stands in a word of ours
+_PLAIN: Final = re.compile(r"[\w@%+=:,./-]", re.ASCII)  # stands for itself in bash, wherever it is in a word of ours
 _SPECIAL_IN_DOUBLE: Final = re.compile(r'[$`"\\]')
-_HISTORY: Final = "!"  # in double quotes bash looks for it, and a backslash before it stays in the word
+_HISTORY: Final = "!"  # bash expands it in double quotes, and keeps a backslash before it
 
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """The words of a line up to the cursor. `begun` of the last one is not replaced by bash, which sees a word of its
-    own behind it: up to a quote that is open, or to the last of the characters that end a word to it."""
+    """The words of a line up to the cursor. Bash does not replace `begun` of the last one, since it takes what follows
+    for a word of its own: up to an open quote, or to the last character that ends a word to bash."""
 
     whole: tuple[str, ...]
     last: str  # the one at the cursor, perhaps empty
@@ -38,7 +39,7 @@ class _Reader:
         self._is_escaped = False
 
     def read(self, letter: str) -> None:
-        """Go on by a letter."""
+        """Consume a character."""
         if self._is_escaped:
             self._is_escaped = False
             stays = self._quote and letter not in _ESCAPED_IN_DOUBLE
@@ -67,14 +68,14 @@ class _Reader:
         self._word = (self._word or "") + text
 
     def words(self) -> Words:
-        """What was read so far."""
+        """The words read so far."""
         begun = self._before_quote if self._quote else self._begun
         return Words(tuple(self._whole), self._word or "", begun, self._quote)
 
 
 def words_of(text: str, breaks: str) -> Words:
-    """Read a line as shells do, but for what they would replace in it. `breaks`: what ends a word of bash's completion,
-    unless it is quoted."""
+    """Read a line as shells do, without expansions. `breaks`: what ends a word of bash's completion, unless it is
+    quoted."""
     reader = _Reader(breaks)
     for letter in text:
         reader.read(letter)
@@ -84,8 +85,8 @@ def words_of(text: str, breaks: str) -> Words:
 def offered(word: str, shell: str, quote: str) -> str | None:
     """How a word is given to a shell whose line has an open quote before it, or none (empty).
 
-    None: it cannot be, since it has letters that are not seen, which could move the cursor or end the line, or that no
-    spelling keeps.
+    None: it cannot be, since it has invisible characters, which could move the cursor or end the line, or characters
+    that no spelling preserves.
     """
     if not word.isprintable():
         return None
@@ -98,4 +99,4 @@ def _in_bash(word: str, quote: str) -> str | None:
     if quote == '"' and _HISTORY in word:
         return None
     spelled = word.replace("'", "'\\''") if quote == "'" else _SPECIAL_IN_DOUBLE.sub(r"\\\g<0>", word)
-    return spelled + quote if word.endswith(quote) else spelled  # readline ends a quote, but not behind such a letter
+    return spelled + quote if word.endswith(quote) else spelled  # readline ends a quote, but not after such a letter

@@ -19,7 +19,7 @@ PATCH_HELP: Final = (
     "is a % or $), or hex:BYTES. Repeatable."
 )
 METHOD_HELP: Final = (
-    "How probed instructions are carried out: in trampolines but for those that must be emulated (auto); or emulated "
+    "How probed instructions are run: in trampolines, except those that must be emulated (auto); or emulated "
     "wherever that can be, on amd64 also what functions begin and end with, at up to twice the cost (emulate); or as "
     "auto, with each hit dispatched, even where it could be counted or batched (trap); or as auto, without "
     "breakpoints at functions' entries where hits are only counted (block: kinst-run); or by jumps to code that counts "
@@ -46,19 +46,19 @@ def _beside(path: Path) -> str:
 
 @contextmanager
 def reported(command: str) -> Iterator[None]:
-    """Run the body of `command`; an error ends the process with the error's own exit code."""
+    """Run the body of `command`; an error ends the process with the error's exit code."""
     try:
         with _streams():
             yield
     except KinstError as error:
         _fail(command, str(error), error.exit_code)
     except BrokenPipeError:
-        # The reader (head, less) has read enough. Python would flush stdout once more at exit and complain.
+        # The reader (head, less) has read enough. Python would flush stdout again at exit, and complain.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
     except OSError as error:
         _fail(command, f"{error.filename or 'cannot write'}: {error.strerror}", 1)
-    except Exception as error:  # a defect of ours: say so in one line, and how to see more
+    except Exception as error:  # a defect of ours: one line, and how to see more
         if os.environ.get(_WITH_TRACEBACK):
             traceback.print_exc()
         _fail(command, f"internal error: {type(error).__name__}: {error} ({_WITH_TRACEBACK}=1 shows where)", 1)
@@ -83,20 +83,20 @@ class _Visible:
 
 
 def unescaped(stream: TextIO) -> TextIO:
-    """The stream without escapes, for output that only moves the cursor."""
+    """The stream without escaping, for output that only moves the cursor."""
     found: TextIO = getattr(stream, "unescaped", stream)
     return found
 
 
 def _put(stream: TextIO, text: str) -> None:
-    """Write text. What the encoding of the user's locale lacks is no error."""
+    """Write text. A character that the user's locale cannot encode is no error."""
     encoding = stream.encoding or "utf-8"
     stream.write(text if text.isascii() else text.encode(encoding, "backslashreplace").decode(encoding))
 
 
 @contextmanager
 def _streams() -> Iterator[None]:
-    """Gives the process streams. One that was started with closed streams has None in Python; then output is
+    """Give the process its streams. In a process started with closed ones they are None in Python; then output is
     dropped."""
     with ExitStack() as before:
         for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):

@@ -24,7 +24,7 @@ def symbols() -> Decorator:
 
 def debug_file() -> Decorator:
     """--debug-file."""
-    text = "Debug information and symbols in a file apart."
+    text = "A separate file with debug information and symbols."
     return option("--debug-file", group=NAMES, type=FILE, metavar="FILE", help=text)
 
 

@@ -26,7 +26,7 @@ def wrong_usage(error: click.UsageError, name: str, absent: Mapping[str, str]) -
 
 
 def _near(error: click.NoSuchOption) -> str:
-    """Options that are shown and look alike."""
+    """Options that are shown in help and look similar."""
     parameters = [] if error.ctx is None else error.ctx.command.get_params(error.ctx)
     known = [
         spelling

@@ -23,7 +23,7 @@ from kinst.rewriter.planning.plan import Plan, instruction_bytes, make_trampolin
 from kinst.rewriter.planning.slots import CHUNK, NOWHERE, Placement
 from kinst.rewriter.program import Program, open_program
 from kinst.rewriter.shell.progress import Progress, silent
-from kinst.rewriter.standalone.factory import Made
+from kinst.rewriter.standalone.factory import Generated
 from kinst.rewriter.standalone.plan import plan_again, written
 from kinst.rewriter.writing.write import overwritten, patched_code
 from kinst.targets.elf.header import PT_LOAD, SHT_SYMTAB
@@ -34,7 +34,7 @@ from kinst.targets.instruction import Instructions
 from kinst.targets.manifest.packed import SECTION, Manifest, find_manifest
 
 _BLOCK: Final = 1 << 23
-_GAP: Final = 8  # equal bytes inside one range of unexplained ones
+_GAP: Final = 8  # equal bytes that do not split a range of unexplained ones
 _LIMIT: Final = 1000  # unexplained ranges that are described; all are counted
 
 Overlays = Sequence[tuple[int, memoryview]]  # file offset -> bytes that replace the original's there
@@ -42,7 +42,7 @@ Overlays = Sequence[tuple[int, memoryview]]  # file offset -> bytes that replace
 
 @dataclass(frozen=True, slots=True)
 class Unexplained:
-    """A range of bytes that nothing explains; `expected` is empty where only `text` can say what is wrong."""
+    """A range of bytes that nothing explains; `expected` is empty if only `text` can say what is wrong."""
 
     offset: int
     where: str
@@ -70,7 +70,7 @@ class Diff:
 
 
 def compare(original: Image, patched: Image, *, progress: Progress = silent) -> Diff:
-    """Explain how `patched` came from `original`.
+    """Explain how `original` became `patched`.
 
     Raises:
         ImageError: the patched image was made from another original, or is the original.
@@ -87,6 +87,8 @@ def compare(original: Image, patched: Image, *, progress: Progress = silent) -> 
     digest = _check_pair(original, patched, manifest)
     program = open_program(original, given=manifest.given, patches=manifest.patches)
     instructions = site_instructions(program.image, program.dissector, manifest)
+    # The manifest is not trusted: first what it says of each site is compared with the original, then the file is made
+    # again from what it says, so that only bytes are left to compare.
     wrong = [*_wrong_sites(program, patched, manifest, instructions), *_wrong_claims(program, patched, manifest)]
     if manifest.standalone is None:
         plan = _plan(program, patched, manifest, instructions, progress)
@@ -94,9 +96,11 @@ def compare(original: Image, patched: Image, *, progress: Progress = silent) -> 
         plan, made = plan_again(program, manifest, _placement(original, patched, manifest), progress)
         wrong += _wrong_jumps(program, patched, manifest, made)
     said = _manifest_section(patched)
+    # As the file has it compressed: another version of zstd would make other bytes of the same manifest.
     packed = patched.data[said.offset : said.offset + said.size].data
     layout = lay_out(plan, digest, trampoline_symbols=_has_symbols(patched, manifest), like=packed)
     places = Places(original, patched, manifest, layout)
+    # In the order in which `write_image` writes: what comes later lies over what came before.
     overlays = [(offset, memoryview(patch.code)) for offset, patch in placed(original, manifest.patches)]
     overlays += [(offset, code.data) for offset, code in patched_code(plan)]
     overlays += [(offset, code.data) for offset, code in overwritten(plan.image, manifest.jumps, manifest.jump_code)]
@@ -135,7 +139,7 @@ def _plan(program: Program, patched: Image, manifest: Manifest, instructions: In
 
 
 def _placement(original: Image, patched: Image, manifest: Manifest) -> Placement:
-    """The segment of the trampolines, and of a standalone image's data if they are right behind them."""
+    """The segment of the trampolines, and of a standalone image's data if they are right after them."""
     if manifest.standalone is not None and _is_inside(original, manifest):
         return NOWHERE
     (address, size), inside = manifest.trampolines, 0
@@ -147,10 +151,13 @@ def _placement(original: Image, patched: Image, manifest: Manifest) -> Placement
 
 
 def _load_address(original: Image, patched: Image, address: int) -> int:
-    """Of the trampolines: as patched, if some segment of the original has the same distance between VMA and LMA."""
+    """The load address of the trampolines: as patched, if some segment of the original has the same distance between
+    VMA and LMA."""
     distances = {(one.address - one.load_address) % 2**64 for one in original.segments if one.kind == PT_LOAD}
     for segment in patched.segments:
         if segment.address == address and (address - segment.load_address) % 2**64 in distances:
+            # The patched file could name any load address: one that no other segment's distance supports is not
+            # trusted.
             return segment.load_address
     return (address - min(distances, default=0)) % 2**64
 
@@ -167,6 +174,7 @@ def _wrong_sites(
     wrong = np.zeros(len(sites), np.bool_)
     for name in ("size", "kind", "flow", "verdict"):
         wrong |= sites[name] != getattr(instructions, name)
+    # 32 bytes of temporaries a site: blocks bound them.
     for start in range(0, len(sites), _BLOCK >> 5):
         rows = slice(start, start + (_BLOCK >> 5))
         code = instruction_bytes(program.image, sites["address"][rows], sites["size"][rows])
@@ -179,8 +187,8 @@ def _wrong_sites(
         yield Unexplained(program.image.offset_of(address) or 0, places.site(row), b"", b"", text)
 
 
-def _wrong_jumps(program: Program, patched: Image, manifest: Manifest, made: Made) -> Iterator[Unexplained]:
-    """Jumps and places of trampolines that are not what the original gives."""
+def _wrong_jumps(program: Program, patched: Image, manifest: Manifest, made: Generated) -> Iterator[Unexplained]:
+    """Jumps and places of trampolines that differ from what the original gives."""
     places = Places(program.original, patched, manifest, None)
     for row in sorted(made.refused)[:_LIMIT]:
         yield Unexplained(0, places.site(row), b"", b"", f"there cannot be a jump: {made.refused[row]}")
@@ -195,7 +203,7 @@ def _wrong_jumps(program: Program, patched: Image, manifest: Manifest, made: Mad
 
 
 def _is_inside(original: Image, manifest: Manifest) -> bool:
-    """Whether a standalone image's trampolines are where the original has room."""
+    """Whether a standalone image's trampolines are in gaps of the original."""
     address = manifest.trampolines[0]
     return any(one.kind == PT_LOAD and 0 <= address - one.address < one.size for one in original.segments)
 
@@ -222,7 +230,7 @@ def _parts(piece: Piece) -> Iterator[tuple[int, memoryview]]:
 def _mismatches(
     original: Image, patched: Image, overlays: Overlays, places: Places, progress: Progress
 ) -> tuple[list[Unexplained], int]:
-    """The ranges in which the patched file is neither the original nor what replaces it, and how many there are."""
+    """The ranges in which the patched file equals neither the original nor its replacement, and how many there are."""
     found: list[Unexplained] = []
     count = 0
     end = max([len(original.data), *(offset + len(part) for offset, part in overlays)])

@@ -1,4 +1,5 @@
-"""The sites of a difference -> what stands around each in the original and in the patched file, and its trampoline."""
+"""The sites of a difference -> the instructions around each in the original and in the patched file, and its
+trampoline."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -72,8 +73,8 @@ def _of_function(diff: Diff, manifest: Manifest, rows: list[int]) -> Iterator[Si
 
 
 def _trampoline(diff: Diff, manifest: Manifest, row: int) -> tuple[int, tuple[Line, ...]]:
-    """Where the trampoline of a site is, and what it does: all of it where the image runs alone, else the displaced
-    instruction, after which the tracer carries on."""
+    """Where the trampoline of a site is, and what it does: all of it in a standalone image, else the displaced
+    instruction, after which the tracer takes over."""
     site, facts = manifest.sites[row], diff.original.facts
     slot = int(site["trampoline"])
     if manifest.standalone is not None:
@@ -84,7 +85,7 @@ def _trampoline(diff: Diff, manifest: Manifest, row: int) -> tuple[int, tuple[Li
 
 
 def _code(diff: Diff, address: int, size: int) -> bytes:
-    """Bytes of the original, as many as its segment has. Raises ImageError: it has none there."""
+    """Bytes of the original, up to the end of its segment. Raises ImageError: it has none there."""
     ends = [one.address + one.file_size for one in diff.original.segments if 0 <= address - one.address < one.file_size]
     return diff.original.read(address, min(size, ends[0] - address) if ends else 1)
 

@@ -1,7 +1,7 @@
 """A difference of two images -> one HTML page, with everything that it needs: original and patched side by side.
 
-The page gets its sites as compressed JSON, since there may be a million, and draws those that are looked at. The object
-in it, in which each text is a number in `texts`:
+The page gets its sites as compressed JSON, since there may be a million, and draws those in view. The object in it, in
+which each text is a number in `texts`:
 
     {"texts": [...], "functions": [[name, address], ...],
      "sites": [[function, address, verdict, trampoline, place, [line, ...], [trampoline's line, ...]], ...]}
@@ -36,12 +36,12 @@ def diff_page_lines(diff: Diff, *, progress: Progress = silent) -> Iterator[str]
 
 def _parts(diff: Diff) -> dict[str, Iterator[str]]:
     """The parts of the page that need no script."""
-    told = json_value(diff)
+    value = json_value(diff)
     return {
         "files": _files(diff),
         "verdict": _verdict(diff),
-        "changes": _changes(told),
-        "unexplained": _unexplained(told),
+        "changes": _changes(value),
+        "unexplained": _unexplained(value),
     }
 
 
@@ -60,19 +60,19 @@ def _verdict(diff: Diff) -> Iterator[str]:
         yield '<strong class="good">every difference is explained</strong>'
 
 
-def _changes(told: dict[str, Any]) -> Iterator[str]:
-    for change in told["changes"]:
+def _changes(value: dict[str, Any]) -> Iterator[str]:
+    for change in value["changes"]:
         yield f"<tr><th scope=row>{escape(change['what'])}</th><td>{escape(change['text'])}</td></tr>\n"
-    for patch in told["patches"]:
+    for patch in value["patches"]:
         yield f"<tr><th scope=row>patch</th><td><code>{escape(patch_line(patch))}</code></td></tr>\n"
 
 
-def _unexplained(told: dict[str, Any]) -> Iterator[str]:
-    for one in told["unexplained"]:
+def _unexplained(value: dict[str, Any]) -> Iterator[str]:
+    for one in value["unexplained"]:
         text = one["text"] or f"{one['found'][:64]}, expected {one['expected'][:64]}"
         where = f"{one['offset']:#x} {escape(one['where'])}"
         yield f"<tr class=bad><th scope=row>UNEXPLAINED</th><td>{where}: <code>{escape(text)}</code></td></tr>\n"
-    more = told["unexplained_count"] - len(told["unexplained"])
+    more = value["unexplained_count"] - len(value["unexplained"])
     if more:
         yield f"<tr class=bad><th scope=row>UNEXPLAINED</th><td>and {more:,} more</td></tr>\n"
 
@@ -105,7 +105,7 @@ def _value(diff: Diff, manifest: Manifest, progress: Progress) -> dict[str, Any]
             done(1)
     addresses = manifest.functions["address"]
     functions = [[manifest.function_name(row), f"{int(addresses[row]):x}"] for row in numbers]
-    back = manifest.standalone is None  # whether the tracer carries on behind a displaced instruction
+    back = manifest.standalone is None  # whether the tracer takes over after a displaced instruction
     return {"texts": list(texts), "functions": functions, "sites": rows, "back": back}
 
 

@@ -158,7 +158,9 @@ def _jumps_text(_: Diff, manifest: Manifest) -> str:
     address, sizes = manifest.jumps["address"], manifest.jumps["size"]
     inside = int(sizes[address - np.uint64(start) < np.uint64(size)].sum())  # below the start it wraps round
     count, changed = len(np.unique(manifest.sites["trampoline"])), int(sizes.sum()) - inside
-    where = f"; trampolines in room of the image from {start:#x} on, {counted(inside, 'byte')}" if inside else ""
+    where = (
+        f"; trampolines in unused space of the image from {start:#x} on, {counted(inside, 'byte')}" if inside else ""
+    )
     return (
         f"{counted(len(manifest.sites), 'instruction')} of {counted(functions, 'function')}, to which "
         f"{counted(count, 'jump')} of {counted(changed, 'byte')} lead{where}"
@@ -177,10 +179,10 @@ def _piece_text(piece: Piece, manifest: Manifest) -> str:
     if piece.what == "trampolines":
         copied = int((manifest.sites["verdict"] == Verdict.COPY).sum())
         deferred = int(manifest.is_deferred.sum())
-        room = f", {deferred:,} left empty for what the guest writes" if deferred else ""
+        empty = f", {deferred:,} left empty for what the guest writes" if deferred else ""
         return (
             f": {counted(copied, 'displaced instruction')}, derived again from the original and compared; "
-            f"{len(manifest.sites) - copied - deferred:,} emulated{room}"
+            f"{len(manifest.sites) - copied - deferred:,} emulated{empty}"
         )
     if piece.what == "manifest":
         return f": {counted(len(manifest.sites), 'site')}, {counted(len(manifest.probes), 'probe')}"
@@ -224,7 +226,7 @@ def _text(diff: Diff, code: bytes, address: int) -> str:
 
 
 def _trampoline_text(diff: Diff, site: NDArray[np.void]) -> str:
-    """The displaced instruction as it stands in its slot; nothing of an emulated one runs."""
+    """The displaced instruction as it stands in its slot; of an emulated one nothing runs."""
     if diff.manifest is not None and diff.manifest.standalone is not None:
         return _text(diff, standalone_code(diff, diff.manifest, int(site["trampoline"])), int(site["trampoline"]))
     if site["verdict"] != Verdict.COPY:
@@ -234,7 +236,7 @@ def _trampoline_text(diff: Diff, site: NDArray[np.void]) -> str:
 
 
 def standalone_code(diff: Diff, manifest: Manifest, start: int) -> bytes:
-    """The bytes of a standalone image's trampoline: as far as the next one."""
+    """The bytes of a standalone image's trampoline: up to the next one."""
     starts = manifest.sites["trampoline"]
     row = int(np.searchsorted(starts, np.uint64(start), "right"))
     end = int(starts[row]) if row < len(starts) else sum(manifest.trampolines)

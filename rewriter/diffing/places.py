@@ -59,7 +59,7 @@ class Places:
         return "unused trampoline"
 
     def _code(self, offset: int) -> str:
-        """``function+offset`` where a patched function has this byte."""
+        """``function+offset`` if a patched function has this byte."""
         address = self._address(offset)
         if self.manifest is None or address is None:
             return ""

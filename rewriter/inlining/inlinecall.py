@@ -1,7 +1,8 @@
 """What is known about an inline function -> the output of inlinecall(1), as values for JSON and as text.
 
 inlinecall(1) is FreeBSD's: for each definition a line with the place of its declaration, and for each range of each
-copy a line with a TAB before each of range, place of the call and caller. What is not known is left out, its TAB kept.
+copy a line with a TAB before each of range, place of the call, and caller. What is not known is left out, but its TAB
+stays.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -14,7 +15,7 @@ _COPY: Final = {
     "call_file": str, "call_line": int, "caller": str, "caller_address": int, "entry": int, "ranges": [_RANGE],
 }  # fmt: skip
 _FUNCTION: Final = {"name": str, "file": str, "line": int, "out_of_line": bool, "copies": [_COPY]}
-# What `inlinecall_values` makes: the members of objects, what all elements of a list are, and the types of the rest.
+# What `inlinecall_values` makes: the members of objects, the elements of lists, and the types of everything else.
 SHAPE: Final = [_FUNCTION]
 
 CallerOf = Callable[[int], tuple[str, int]]  # the function that holds an address: name and start

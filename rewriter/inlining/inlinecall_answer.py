@@ -1,4 +1,4 @@
-"""A function and an image -> its inlined copies, from a kept answer or from debug information.
+"""A function and an image -> its inlined copies, from a cached answer or from debug information.
 
 Nothing here imports LIEF, which takes 0.4 s: an answer about a vmlinux takes less than that.
 """
@@ -17,7 +17,7 @@ from kinst.targets.manifest.seal import SECTION, opened
 def find_answer(
     function: str, path: Path, debug_file: Path | None, *, use_cache: bool
 ) -> tuple[Values, tuple[str, ...]]:
-    """What is known about a function, and what is wrong with units that may say more.
+    """What is known about a function, and the errors of units that may say more.
 
     Raises:
         ImageError, ManifestError: the image or its debug information cannot be read.

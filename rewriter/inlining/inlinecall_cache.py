@@ -1,8 +1,8 @@
-"""What kinst-inlinecall found, kept for the next time: a JSON file for each build-id and function.
+"""What kinst-inlinecall found, cached: a JSON file for each build-id and function.
 
 The cache is never required: what cannot be read or written is ignored. An answer is valid only while the files that it
-came from, and the code that found it, are unchanged. It may be forged nevertheless: nothing is taken from files and
-folders of others, and what is taken has the shape of an answer, with texts that do nothing to a terminal.
+came from, and the code that found it, are unchanged. It may be forged nevertheless: files and folders of other users
+are ignored, and what is read must have the shape of an answer, with texts that do nothing to a terminal.
 """
 
 import contextlib
@@ -24,7 +24,7 @@ from kinst.targets.visible import visible
 
 _NAME: Final = "inlinecall"
 _DEPTH: Final = 3  # folders: kinst-rewrite/inlinecall/<build-id>
-_LONGEST_NAME: Final = 200  # of a file; a function with a longer one is not kept
+_LONGEST_NAME: Final = 200  # of a file; an answer for a function with a longer name is not kept
 _LARGEST: Final = 64 << 20  # bytes of a file: Linux's most inlined function has 3 MB
 _WORD: Final = range(1 << 64)
 Values = list[dict[str, Any]]
@@ -40,7 +40,7 @@ class KeptAnswers:
         self._state = [str(debug_file or ""), _state(image.path), _code_state()]
 
     def read(self, function: str) -> Values | None:
-        """What was kept about a function; None if there is nothing, or if it is no longer valid."""
+        """The cached answer about a function; None if there is none, or if it is no longer valid."""
         with contextlib.suppress(OSError, ValueError, TypeError, KeyError, RecursionError):
             path = self._path(function)
             kept = None if path is None or not is_private(path.parent, _DEPTH) else json.loads(_content(path))
@@ -50,7 +50,7 @@ class KeptAnswers:
         return None
 
     def write(self, function: str, functions: Values, debug_path: Path) -> None:
-        """Keep what debug information in `debug_path` says."""
+        """Keep what the debug information in `debug_path` says."""
         path = self._path(function)
         if path is None:
             return
@@ -72,8 +72,11 @@ class KeptAnswers:
 
 
 def _content(path: Path) -> bytes:
-    """The content of a file. Raises OSError for a link, for anything that is no regular file of the user's own, and for
-    a file that is larger than any answer."""
+    """The content of a file.
+
+    Raises OSError for a link, for anything that is not a regular file of the user's own, and for a file larger than any
+    answer.
+    """
     with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
         state = os.fstat(file.fileno())
         if not stat.S_ISREG(state.st_mode) or state.st_uid != os.getuid() or state.st_size > _LARGEST:
@@ -82,7 +85,7 @@ def _content(path: Path) -> bytes:
 
 
 def _fits(value: Any, shape: Any) -> bool:
-    """Whether a value of JSON has a shape as `inlinecall.SHAPE` is one."""
+    """Whether a JSON value has a shape such as `inlinecall.SHAPE`."""
     if isinstance(shape, dict):
         return (
             isinstance(value, dict)

@@ -1,4 +1,5 @@
-"""The command line -> kinst-inlinecall: its options and its output. What finds an answer is imported to find one."""
+"""The command line -> kinst-inlinecall: its options and its output. What finds an answer is imported when it is
+needed."""
 
 import json
 import sys
@@ -20,7 +21,7 @@ _FEW: Final = 8  # damaged units that are named without --verbose
 _EXAMPLES: Final = (
     Example(
         "kinst-inlinecall get_current vmlinux",
-        "where it was inlined: [first address - address behind the last]  where the call stands  function around it",
+        "where it was inlined: [first address - address after the last]  where the call stands  function around it",
     ),
     Example(
         "kinst-inlinecall get_current vmlinux --format json",
@@ -55,7 +56,7 @@ def inlinecall(
     These are the places that kinst::FUNCTION:entry and kinst::FUNCTION:return probe.
     """
     with reported("kinst-inlinecall"):
-        image = _told_apart(function, image)
+        image = _checked_image(function, image)
         check_files(image, debug_file)
         from kinst.rewriter.inlining.inlinecall import inlinecall_lines
         from kinst.rewriter.inlining.inlinecall_answer import find_answer
@@ -67,13 +68,13 @@ def inlinecall(
             sys.stdout.writelines(f"{line}\n" for line in inlinecall_lines(values))
         sys.stdout.flush()
         if damage:
-            raise ImageError("\n".join(_told(damage, len(damage) if verbose else _FEW)))
+            raise ImageError("\n".join(_damage_lines(damage, len(damage) if verbose else _FEW)))
         if not values and form == "text" and not quiet:
             click.echo(f"kinst-inlinecall: {function}: is not inlined anywhere: probe fbt::{function}:", err=True)
 
 
-def _told_apart(function: str, image: Path | None) -> Path:
-    """The image. Raises UsageError where a file is in the place of the function's name."""
+def _checked_image(function: str, image: Path | None) -> Path:
+    """The image. Raises UsageError if a file stands where the function's name belongs."""
     usage = "kinst-inlinecall [OPTIONS] FUNCTION IMAGE"
     if image is None:
         missing = "FUNCTION" if Path(function).is_file() else "IMAGE"
@@ -83,7 +84,7 @@ def _told_apart(function: str, image: Path | None) -> Path:
     return image
 
 
-def _told(damage: Sequence[str], count: int) -> list[str]:
-    """The first damaged units, and how many more there are."""
+def _damage_lines(damage: Sequence[str], count: int) -> list[str]:
+    """The errors of the first damaged units, and how many more there are."""
     left = len(damage) - count
     return [*damage[:count], *([counted(left, "more damaged unit")] if left > 0 else [])]

@@ -1,7 +1,5 @@
-"""amd64: the addresses that instructions make, by immediates, which come last, and by ``lea`` from RIP.
-
-And where indirect jumps go: by memory, to what is stored there as a whole; by a register, as `amd64_switches` finds.
-"""
+"""amd64: the addresses that instructions make, by immediates, which come last, and by ``lea`` relative to RIP. And
+where indirect jumps go: through memory, to the pointer stored there; through a register, as `amd64_switches` finds."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -39,6 +37,6 @@ def tables(jumps: Jumps) -> Sequence[Sequence[int] | None]:
 
 
 def _numbers(code: NDArray[np.uint8], end: NDArray[np.int64], width: int) -> NDArray[np.int64]:
-    """The signed numbers of `width` bytes before each offset."""
+    """The signed little-endian numbers of `width` bytes that end at each offset."""
     every = np.ndarray((max(len(code) - width + 1, 0),), f"<i{width}", code, strides=(1,))
     return every[end - width].astype(np.int64)

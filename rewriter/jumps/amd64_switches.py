@@ -41,7 +41,7 @@ class _Registers:
 
 
 class Switches:
-    """The instructions before some jumps of a region."""
+    """The instructions around the indirect jumps of a region."""
 
     def __init__(self, jumps: Jumps) -> None:
         near = jumps.rows[:, None] - np.arange(_BACK + 1)
@@ -51,9 +51,10 @@ class Switches:
         self._effects: Effects = effector(AMD64).effects(jumps.code, offsets, sizes)
 
     def tables(self, jump: int) -> list[int] | None:
-        """The addresses of the tables by which a jump goes, none if a pointer from memory says where; None: not known.
+        """The addresses of the tables through which a jump goes; none if it goes to a pointer loaded from memory; None:
+        unknown.
 
-        `jump` is a row, of a jump by a register.
+        `jump` is the row of a jump through a register.
         """
         register = self._operands(jump).rm
         row = self._definition(jump, register)
@@ -65,36 +66,42 @@ class Switches:
         return found or None
 
     def _sums(self, row: int) -> Iterator[tuple[int, int]]:
-        """Pairs of registers that are added, each way round."""
+        """Pairs of registers that are added, in both orders: either may be the base."""
         operands, opcode = self._operands(row), self._opcode(row)
         if opcode in _SUMS and not self._is_memory(row):
             yield from ((operands.rm, operands.reg), (operands.reg, operands.rm))
+        # SIB with scale 1: base + index.
         if opcode == LEA and self._is_sum(row) and self._sib(row) < 1 << 6:
             yield from ((operands.base, operands.index), (operands.index, operands.base))
 
     def _table(self, row: int, value: int, base: int) -> Iterator[int]:
-        """The table of which an entry is `value` where it is added to `base`."""
+        """The address of the table, if `value` is loaded from one at `base` that holds signed 32-bit distances."""
         load, start = self._definition(row, value), self._definition(row, base)
+        # The base must be set before the load, or the table's address would be another register's.
         if _NONE in (load, start) or start >= load:
             return
         is_load = self._opcode(load) == _LOAD_SIGNED and self._is_sum(load)
         if not is_load or self._sib(load) & 0xC0 != _BY_4 or self._operands(load).base != base:
             return
+        # ModRM with mod 00, r/m 101: RIP-relative.
         if self._opcode(start) == LEA and self._modrm(start) & 0xC7 == 5:
             at = self._encoding.modrm_at[self._at(start)] + 1
-            behind = int(self._jumps.offsets[start]) + int(self._jumps.sizes[start])
-            yield self._jumps.base + behind + int(displacements(self._jumps.code, np.array([at]), 4)[0])
+            end = int(self._jumps.offsets[start]) + int(self._jumps.sizes[start])
+            yield self._jumps.base + end + int(displacements(self._jumps.code, np.array([at]), 4)[0])
 
     def _definition(self, row: int, register: int) -> int:
-        """The row that wrote the register, as a whole, by 64 bits; `_NONE` if that is not known."""
+        """The row that wrote the whole 64-bit register; `_NONE` if that is unknown."""
         for before in range(row - 1, max(row - 1 - _BACK, -1), -1):
+            # A branch target between the two, or a call, could bring another value.
             if not self._jumps.leads_on[before] or before < self._rows[0]:
                 return _NONE
             at = self._at(before)
+            # Without a row, or with effects unknown, nothing can be said about the register.
             if self._rows[at] != before or self._effects.reads[at] == EVERYTHING:
                 return _NONE
             if self._effects.writes[at] >> register & 1:
                 prefixes = int(self._encoding.prefixes[at])
+                # A 32-bit write would zero-extend, a 16-bit one keep the rest: neither makes a 64-bit pointer.
                 return before if prefixes & Prefix.REX_W and not prefixes & _UNPLAIN else _NONE
         return _NONE
 
@@ -111,7 +118,7 @@ class Switches:
         return int(self._jumps.code[self._encoding.modrm_at[self._at(row)] + 1])
 
     def _is_sum(self, row: int) -> bool:
-        """Whether the operand is a base and an index, and nothing else."""
+        """Whether the operand is base + index, without a displacement."""
         return self._modrm(row) & 0xC7 == _HAS_SIB and self._sib(row) & 7 != _NO_BASE
 
     def _is_memory(self, row: int) -> bool:

@@ -1,12 +1,12 @@
 """A program and its instructions -> how each can become a jump to its trampoline.
 
-The classic ways, the best first: in the instruction's own bytes; over the instructions behind it, which then run in the
-trampoline, too; over padding behind it; by a short jump to padding within reach; in the trampoline of the site before
-it, if it is reached from there alone. A jump over several instructions must be there before the code runs: a CPU that
-was interrupted between two of them comes back into the middle of the jump.
+The usual ways, the best first: in the instruction's own bytes; over the next instructions, which then run in the
+trampoline as well; over padding after it; by a short jump to padding within reach; in the trampoline of the site
+before it, if it is reached only from there. A jump over several instructions must be written before the code runs: a
+CPU that was interrupted between two of them would return into the middle of the jump.
 
-Jumps whose upper bytes are those of the next instruction (e9patch's "punned" ones) are left out: their trampolines
-would lie anywhere within 2 GB, where the guest has memory of its own.
+Jumps whose upper bytes double as the next instruction (e9patch's "punned" ones) are left out: their trampolines would
+lie anywhere within 2 GB, where the guest has memory of its own.
 """
 
 from collections.abc import Sequence
@@ -41,84 +41,87 @@ _STAYING: Final = (
     Hindrance.CHECKED,
 )
 _NOWHERE: Final = np.uint64((1 << 64) - 1)
-_SCARCE: Final = 50  # a pad for so many functions is none that a compiler wrote
-_GAP: Final = 1 << 24  # bytes between segments that belong together
+_SCARCE: Final = 50  # compilers write pads into more than every 50th function
+_GAP: Final = 1 << 24  # bytes: segments closer than this belong together
 _SEVERAL: Final = (JumpMethod.TOGETHER, JumpMethod.PADDING)
 
 
 def decide(
-    program: Program, found: Instructions, sites: Rows, rooms: Sequence[tuple[int, int]] | None = None
+    program: Program, found: Instructions, sites: Rows, areas: Sequence[tuple[int, int]] | None = None
 ) -> Decisions:
     """How each of some sites can be a jump.
 
     Args:
         program: the image.
         found: all instructions of its functions, ascending by address.
-        sites: rows of `found`, ascending, each once.
-        rooms: where the trampolines will be, from an address to before another; None: behind the image.
+        sites: rows of `found`, ascending, without duplicates.
+        areas: where the trampolines will be, as half-open ranges; None: after the image.
 
     Returns:
-        A row a site.
+        One row a site.
     """
-    return decide_on(Ground.of(program, found), sites, rooms)
+    return decide_with(Analysis.of(program, found), sites, areas)
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
-    """What is known of a program before it is known which of its instructions are sites."""
+class Analysis:
+    """What is known of a program before its sites are."""
 
     program: Program
     found: Instructions
     known: Landings
-    room: Padding
-    stays: Column  # why instructions cannot be moved into a trampoline, as a `Hindrance`
+    padding: Padding
+    stays: Column  # a `Hindrance` for instructions that cannot be displaced, else NONE
 
     @classmethod
-    def of(cls, program: Program, found: Instructions) -> "Ground":
+    def of(cls, program: Program, found: Instructions) -> "Analysis":
         """`found`: all instructions of its functions, ascending by address."""
         between = swept_between(program)
         known = landings(program, found, between)
-        room = padding(program, found, between, known.addresses)
-        return cls(program, found, known, room, _staying(program, found))
+        free = padding(program, found, between, known.addresses)
+        return cls(program, found, known, free, _staying(program, found))
 
 
-def decide_on(ground: Ground, sites: Rows, rooms: Sequence[tuple[int, int]] | None = None) -> Decisions:
-    """As `decide`."""
-    program, found, known, room = ground.program, ground.found, ground.known, ground.room
+def decide_with(analysis: Analysis, sites: Rows, areas: Sequence[tuple[int, int]] | None = None) -> Decisions:
+    """The same, on an analysis that serves several sets of sites."""
+    program, found, known, free = analysis.program, analysis.found, analysis.known, analysis.padding
     facts, targets = program.image.facts.jump, known.addresses
+    # `facts.joins` is unset for arm64, whose jump is as long as any instruction: it never covers a second one.
     is_sure = ~_has_computed_jump(program, found, sites, known) & facts.joins
-    need, is_far = _needed(facts, _distance(program, found.address[sites], rooms))
-    walk = _Walk.over(ground, sites, is_sure, need, is_far)
+    need, is_far = _needed(facts, _distance(program, found.address[sites], areas))
+    walk = _Walk.over(analysis, sites, is_sure, need, is_far)
     method = np.where(walk.last == sites, JumpMethod.ALONE, JumpMethod.TOGETHER).astype(np.uint8)
     method[walk.has_padding] = JumpMethod.PADDING
     method[walk.hindrance != 0] = JumpMethod.TRAP
+    # Before relays: the padding after these jumps is taken.
     _join(sites, walk.last, method)
     last = walk.last[method == JumpMethod.PADDING]
     used = found.address[last] + found.size[last]
     may_relay = _may_relay(found, sites, targets, walk.hindrance, facts) & (need == facts.size)
     short = np.flatnonzero(may_relay & (method == JumpMethod.TRAP))
     relay = np.zeros(len(sites), np.uint64)
-    relay[short] = relays(found.address[sites[short]], room, used, facts)
+    relay[short] = relays(found.address[sites[short]], free, used, facts)
     method[relay != 0] = JumpMethod.RELAY
+    # Last: whether the site before is a jump is only known now.
     _append(sites, method, _follows(found, sites, targets) & is_sure & ~is_one_of(walk.hindrance, _STAYING))
     hindrance = np.where(method == JumpMethod.TRAP, walk.hindrance, np.uint8(0))
     return Decisions(method, hindrance, relay, np.where(relay != 0, sites, walk.last))
 
 
 def _needed(facts: JumpFacts, distance: Addresses) -> tuple[Rows, NDArray[np.bool_]]:
-    """How long the jump to a trampoline so far away is, and which trampolines none reaches."""
+    """The size of the jump to a trampoline so far away, and which trampolines no jump reaches."""
     need, reach = np.full(len(distance), facts.size), facts.reach
     if facts.far is not None:
         need[distance >= np.uint64(reach)], reach = facts.far
     return need, distance >= np.uint64(reach)
 
 
-def _distance(program: Program, start: Addresses, rooms: Sequence[tuple[int, int]] | None) -> Addresses:
-    """How far the nearest trampoline is from each address."""
-    if rooms is None:
+def _distance(program: Program, start: Addresses, areas: Sequence[tuple[int, int]] | None) -> Addresses:
+    """The distance from each address to the nearest area for trampolines."""
+    if areas is None:
         return end_of(program.image, start) - start
     distance = np.full(len(start), _NOWHERE)
-    for first, last in rooms:
+    for first, last in areas:
         nearest = np.clip(start, np.uint64(first), np.uint64(last))
         np.minimum(distance, np.maximum(nearest, start) - np.minimum(nearest, start), out=distance)
     return distance
@@ -126,8 +129,8 @@ def _distance(program: Program, start: Addresses, rooms: Sequence[tuple[int, int
 
 @dataclass(slots=True)
 class _Walk:
-    """Columns, a row a site: the last instruction that the jump would cover, whether it covers padding behind that, and
-    a `Hindrance`."""
+    """Columns, one row a site: the last instruction that the jump would cover, whether it covers padding after that,
+    and a `Hindrance`."""
 
     last: Rows
     has_padding: NDArray[np.bool_]
@@ -136,18 +139,20 @@ class _Walk:
     @classmethod
     def over(
         cls,
-        ground: Ground,
+        analysis: Analysis,
         sites: Rows,
         is_sure: NDArray[np.bool_],
         need: Rows,
         is_far: NDArray[np.bool_],
     ) -> "_Walk":
-        """`need`: bytes of the jump of each site."""
-        facts, found, stays = ground.program.image.facts.jump, ground.found, ground.stays
+        """`need`: the size of the jump of each site, in bytes."""
+        facts, found, stays = analysis.program.image.facts.jump, analysis.found, analysis.stays
         walk = cls(sites.copy(), np.zeros(len(sites), np.bool_), stays[sites])
         start, size = found.address[sites], found.size[sites].astype(np.int64)
         walk._hinder(is_far, Hindrance.OUT_OF_REACH)
-        walk._hinder(_is_entered(ground.known.addresses, start, need), Hindrance.LED_TO)
+        # A branch into the middle of the jump would run its displacement as code.
+        walk._hinder(_is_entered(analysis.known.addresses, start, need), Hindrance.LED_TO)
+        # Each round extends all jumps that are still too short by one instruction; none is shorter than a byte.
         for _ in range(int(need.max(initial=0))):
             short = np.flatnonzero((size < need) & (walk.hindrance == 0) & ~walk.has_padding)
             if not short.size:
@@ -155,9 +160,12 @@ class _Walk:
             at = walk.last[short]
             end = found.address[at] + found.size[at]
             never_falls = is_one_of(found.flow[at], _NEVER_FALLS)
-            is_near = need[short] == facts.size  # `relays` counts on jumps of that size
-            walk.has_padding[short] = is_near & never_falls & (ground.room.behind(end) >= facts.size - size[short])
+            is_near = need[short] == facts.size  # `relays` reserves jumps of that size
+            walk.has_padding[short] = (
+                is_near & never_falls & (analysis.padding.sizes_at(end) >= facts.size - size[short])
+            )
             following = np.minimum(at + 1, len(found) - 1)
+            # Later assignments win: what is most fundamental comes last.
             obstacle = np.where(stays[following] != 0, Hindrance.NOT_MOVABLE, 0)
             obstacle[~is_sure[short]] = Hindrance.COMPUTED_JUMP if facts.joins else Hindrance.TOO_SHORT
             obstacle[(found.address[following] != end) | ~is_one_of(found.flow[at], _FALLS)] = Hindrance.LEAVES
@@ -173,7 +181,8 @@ class _Walk:
 
 
 def end_of(image: Image, address: Addresses) -> Addresses:
-    """The end of what the image has from each address on, over small gaps: trampolines may lie behind it."""
+    """The end of the image's memory as seen from each address, with gaps up to `_GAP` closed: trampolines may lie
+    after it."""
     loaded = sorted((one.address, one.address + one.size) for one in image.segments if one.kind == PT_LOAD)
     found = address.copy()
     for region in image.code_regions:
@@ -185,10 +194,13 @@ def end_of(image: Image, address: Addresses) -> Addresses:
 
 
 def _staying(program: Program, found: Instructions) -> Column:
-    """Why instructions cannot be moved into a trampoline, as a `Hindrance`."""
+    """Why instructions cannot be displaced, as a `Hindrance`."""
     why = np.zeros(len(found), np.uint8)
+    # Where hardware checks landing pads (FEAT_BTI), a pad must stay in place, and a call that became a jump in its
+    # trampoline would not look like one.
     if _lands_on_pads(program, found):
         why[is_one_of(found.kind, list(program.image.facts.jump.checked))] = Hindrance.CHECKED
+    # The kernel looks the faulting address up in its exception table, and a trampoline's is not there.
     why[holds(found.address, expected_faults(program.image).instruction)] = Hindrance.EXPECTED_FAULT
     why[found.verdict == Verdict.DEFER] = Hindrance.DEFERRED
     why[found.verdict == Verdict.REFUSE] = Hindrance.REFUSED
@@ -196,15 +208,16 @@ def _staying(program: Program, found: Instructions) -> Column:
 
 
 def _lands_on_pads(program: Program, found: Instructions) -> bool:
-    """Whether functions begin with landing pads: compilers write them for hardware that checks. Assembly has some in
-    any case, and signing the return address is one, too, which is done for its own sake."""
+    """Whether functions begin with landing pads, as compilers write them for hardware that checks. Assembly has a few
+    in any case. paciasp, which signs the return address, is a pad as well, but does not count: it is written for its
+    own sake."""
     begins = holds(found.address, program.functions.address)
     pads = int(np.count_nonzero(begins & (found.reason == Reason.LANDING_PAD)))
     return pads * _SCARCE > len(program.functions)
 
 
 def _is_entered(targets: Addresses, start: Addresses, size: Rows | int) -> NDArray[np.bool_]:
-    """Whether something leads to a byte of each range but the first."""
+    """Whether anything branches into a range past its first byte."""
     following = np.append(targets, _NOWHERE)[np.searchsorted(targets, start, "right")]
     result: NDArray[np.bool_] = following < start + np.asarray(size, np.uint64)
     return result
@@ -213,7 +226,7 @@ def _is_entered(targets: Addresses, start: Addresses, size: Rows | int) -> NDArr
 def _may_relay(
     found: Instructions, sites: Rows, targets: Addresses, hindrance: Column, facts: JumpFacts
 ) -> NDArray[np.bool_]:
-    """Which sites have room for a short jump."""
+    """Which sites have enough bytes for a short jump."""
     if facts.short is None:
         return np.zeros(len(sites), np.bool_)
     size = facts.short[0]
@@ -223,14 +236,14 @@ def _may_relay(
 
 
 def _has_computed_jump(program: Program, found: Instructions, sites: Rows, known: Landings) -> NDArray[np.bool_]:
-    """Whether the function of each site has a jump that may lead anywhere in it."""
+    """Whether the function of each site has a computed jump that may lead anywhere in it."""
     has_computed = np.zeros(len(program.functions), np.bool_)
     has_computed[found.function[known.unknown]] = True
     return has_computed[found.function[sites]]
 
 
 def _follows(found: Instructions, sites: Rows, targets: Addresses) -> NDArray[np.bool_]:
-    """Which sites are reached from the instruction before them and from nowhere else."""
+    """Which sites are reached from the instruction before them, and from nowhere else."""
     before = np.maximum(sites - 1, 0)
     falls = is_one_of(found.flow[before], _FALLS) & (found.address[before] + found.size[before] == found.address[sites])
     result: NDArray[np.bool_] = falls & ~is_in(found.address[sites], targets)
@@ -238,22 +251,24 @@ def _follows(found: Instructions, sites: Rows, targets: Addresses) -> NDArray[np
 
 
 def _append(sites: Rows, method: Column, follows: NDArray[np.bool_]) -> None:
-    """Sites that have no room, but follow one that is a jump, go into its trampoline."""
+    """Sites that are too short for a jump of their own, but follow one that is a jump, go into its trampoline."""
     is_next = np.append(False, sites[1:] == sites[:-1] + 1)
     may = follows & is_next & (method == JumpMethod.TRAP)
-    before = np.maximum.accumulate(np.where(may, 0, np.arange(len(sites))))  # the last one that is not in question
+    before = np.maximum.accumulate(np.where(may, 0, np.arange(len(sites))))  # the last one that is decided
     method[may & (method[before] != JumpMethod.TRAP)] = JumpMethod.INSIDE
 
 
 def _join(sites: Rows, last: Rows, method: Column) -> None:
-    """Sites that the jump of a site before them covers are in its trampoline."""
+    """Sites that the jump of an earlier site covers are in its trampoline."""
     several = np.flatnonzero(is_one_of(method, _SEVERAL))
-    behind = np.searchsorted(sites, last[several], "right")  # the first site that each would not cover
-    following, one, chosen = np.searchsorted(several, behind).tolist(), 0, list[int]()
+    first_free = np.searchsorted(sites, last[several], "right")  # the first site that each would not cover
+    # A jump that is itself covered covers nothing: from each chosen jump on to the next site that it leaves uncovered.
+    following, one, chosen = np.searchsorted(several, first_free).tolist(), 0, list[int]()
     while one < len(several):
         chosen.append(one)
         one = following[one]
+    # +1 where a covered run begins, -1 where it ends: their sum is positive inside.
     edges = np.zeros(len(sites) + 1, np.int64)
     edges[several[chosen] + 1] += 1
-    np.subtract.at(edges, behind[chosen], 1)
+    np.subtract.at(edges, first_free[chosen], 1)
     method[np.cumsum(edges)[:-1] > 0] = JumpMethod.INSIDE

@@ -1,7 +1,7 @@
-"""A program -> the addresses to which control may come, other than from the instruction before.
+"""A program -> the addresses to which control may come other than from the instruction before.
 
-No jump may cover them. Whatever looks like the address of code counts: a jump is not worth a mistake. Only computed
-jumps that add up where they go, in a way that is not known, escape: `Landings.unknown` tells of them.
+No jump may cover them. Whatever looks like an address of code counts: a missed jump costs a trap, a wrong one crashes
+the guest. Only computed jumps whose destination is added up in an unknown way escape: `Landings.unknown` lists them.
 """
 
 from collections.abc import Iterator, Sequence
@@ -26,19 +26,20 @@ from kinst.targets.module_code import code_of
 
 Addresses = NDArray[np.uint64]
 _DIRECT: Final = (Flow.JUMP, Flow.BRANCH, Flow.CALL)
-_HIGHEST_HALF: Final = 0xFFFF_FFFF_8000_0000  # from here on 4 bytes that are sign-extended hold an address
+_HIGHEST_HALF: Final = 0xFFFF_FFFF_8000_0000  # above it 4 bytes, sign-extended, hold an address
 
 
 @dataclass(frozen=True, slots=True)
 class Landings:
-    """Addresses in code, ascending, each once; and rows of indirect jumps that may go elsewhere in their function."""
+    """Addresses in code, ascending, without duplicates; and the rows of indirect jumps that may go anywhere in their
+    function."""
 
     addresses: Addresses
     unknown: NDArray[np.intp]
 
 
 def landings(program: Program, found: Instructions, between: Swept) -> Landings:
-    """Where control may come to.
+    """The addresses that control may come to.
 
     Args:
         program: the image.
@@ -59,14 +60,16 @@ def landings(program: Program, found: Instructions, between: Swept) -> Landings:
         parts += references(image.facts)(code_of(image, region), region.address, *places)
     addresses = _in_code(image, parts)
     unknown, entries = where_jumps_go(program, found, addresses)
-    if entries:  # to which may be the second half of what a jump was understood by
+    # A table's entries are branch targets, too. One may lie between the instructions by which a jump was understood,
+    # and then that jump is not understood any more: so the second look.
+    if entries:
         addresses = _in_code(image, [addresses, *entries])
         unknown, _ = where_jumps_go(program, found, addresses)
     return Landings(addresses, unknown)
 
 
 def _in_code(image: Image, parts: Sequence[Addresses]) -> Addresses:
-    """Of all addresses those of code, ascending, each once."""
+    """Those of the addresses that are in code, ascending, without duplicates."""
     found = []
     for region in image.code_regions:
         is_one = np.zeros(region.size, np.bool_)
@@ -80,7 +83,7 @@ def _in_code(image: Image, parts: Sequence[Addresses]) -> Addresses:
 
 
 def _in_tables(image: Image) -> Iterator[Addresses]:
-    """What is stored as a distance: where the kernel goes on after faults, and where static keys jump."""
+    """What is stored as a distance: where the kernel resumes after a fault, and where static keys jump."""
     yield expected_faults(image).fixup
     place = None if image.kind is FileKind.REL else table_place(image, *JUMP_LABELS)
     for layout in JUMP_LABEL_LAYOUTS if place is not None else ():
@@ -89,9 +92,10 @@ def _in_tables(image: Image) -> Iterator[Addresses]:
 
 
 def _in_data(image: Image) -> Iterator[Addresses]:
-    """What relocations store, which in an image that can be moved is all; else words of what is loaded.
+    """What relocations store, which in a position-independent image is every pointer; else every word of what is
+    loaded.
 
-    A program that is linked to its place has such relocations for its IFUNCs alone.
+    A program linked to a fixed address has such relocations for its IFUNCs only.
     """
     yield image.relocations.pointers
     if image.kind is FileKind.DYN and image.relocations.relative.any():

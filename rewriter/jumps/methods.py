@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 class JumpMethod(IntEnum):
     """Where the jump goes. `text` is what the user reads."""
 
-    TRAP = 0  # it does not: `Hindrance` says why
+    TRAP = 0  # not a jump: `Hindrance` says why
     ALONE = 1
     TOGETHER = 2
     INSIDE = 3
@@ -26,9 +26,9 @@ class JumpMethod(IntEnum):
 _METHOD_TEXT = {
     JumpMethod.TRAP: "a breakpoint",
     JumpMethod.ALONE: "a jump in its own bytes",
-    JumpMethod.TOGETHER: "a jump over it and the instructions behind it, to which nothing else leads",
+    JumpMethod.TOGETHER: "a jump over it and the instructions after it, to which nothing else leads",
     JumpMethod.INSIDE: "in the trampoline of a site before it",
-    JumpMethod.PADDING: "a jump over it and the padding behind it",
+    JumpMethod.PADDING: "a jump over it and the padding after it",
     JumpMethod.RELAY: "a short jump to padding, where the long one is",
 }
 
@@ -63,7 +63,7 @@ _HINDRANCE_TEXT = {
     Hindrance.LED_TO: "too short, and something may lead to an instruction that the jump would cover",
     Hindrance.COMPUTED_JUMP: "too short, and a computed jump of its function may lead anywhere in it",
     Hindrance.NOT_MOVABLE: "too short, and an instruction that the jump would cover must stay where it is",
-    Hindrance.LEAVES: "too short, and what is behind it is not reached from it alone",
+    Hindrance.LEAVES: "too short, and what follows it is not reached from it alone",
     Hindrance.OUT_OF_REACH: "its trampoline is out of a jump's reach",
     Hindrance.CHECKED: "hardware may check that what leads here, or from here, lands on a pad",
 }
@@ -71,8 +71,8 @@ _HINDRANCE_TEXT = {
 
 @dataclass(frozen=True, slots=True)
 class Decisions:
-    """Columns, a row a site: a `JumpMethod`, a `Hindrance`, where the long jump of a RELAY is, 0 elsewhere, and the row
-    of the last instruction that its jump covers."""
+    """Columns, one row a site: a `JumpMethod`; a `Hindrance`; the address of the long jump of a RELAY, else 0; and the
+    row of the last instruction that its jump covers."""
 
     method: NDArray[np.uint8]
     hindrance: NDArray[np.uint8]

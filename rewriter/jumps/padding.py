@@ -1,4 +1,4 @@
-"""A program -> runs of padding that never execute and that nobody writes: room for jumps."""
+"""A program -> runs of padding that are never executed or written: jumps may be put there."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -21,12 +21,12 @@ _ENDS: Final = (Flow.JUMP, Flow.INDIRECT_JUMP, Flow.RETURN, Flow.STOP)
 
 @dataclass(frozen=True, slots=True)
 class Padding:
-    """Runs, ascending and apart: [start, end)."""
+    """Half-open runs, ascending and disjoint: [start, end)."""
 
     start: Addresses
     end: Addresses
 
-    def behind(self, address: Addresses) -> NDArray[np.int64]:
+    def sizes_at(self, address: Addresses) -> NDArray[np.int64]:
         """How many bytes of padding begin at each address."""
         if not len(self.start):
             return np.zeros(len(address), np.int64)
@@ -47,7 +47,7 @@ def between_functions(program: Program) -> Spans:
 
 
 def swept_between(program: Program) -> Swept:
-    """The instructions there. Of a kernel that writes to its code, without long runs of filling bytes."""
+    """The instructions there. Of a kernel that writes to its own code, without long runs of filling bytes."""
     spans = between_functions(program)
     if len(program.patched_at_boot):
         spans = without_fill(program.image, spans)
@@ -55,15 +55,15 @@ def swept_between(program: Program) -> Swept:
 
 
 def padding(program: Program, found: Instructions, between: Swept, landings: Addresses) -> Padding:
-    """Runs of padding behind instructions that never fall through, to which nothing leads.
+    """Runs of padding after instructions that never fall through, and that nothing branches to.
 
-    A kernel that writes to its own code makes use of nops before its functions (Linux since 6.2: CONFIG_CALL_PADDING):
-    there only breakpoints are room.
+    A kernel that writes to its own code uses nops before its functions (Linux since 6.2: CONFIG_CALL_PADDING): in such
+    a kernel only breakpoints count.
     """
     starts, ends = [np.zeros(0, np.uint64)], [np.zeros(0, np.uint64)]
     for region in program.image.code_regions:
-        room = _breakpoints(program, region, found) if len(program.patched_at_boot) else _filler(region, found, between)
-        edges = np.flatnonzero(np.diff(room, prepend=False, append=False))
+        free = _breakpoints(program, region, found) if len(program.patched_at_boot) else _filler(region, found, between)
+        edges = np.flatnonzero(np.diff(free, prepend=False, append=False))
         starts.append(np.uint64(region.address) + edges[0::2].astype(np.uint64))
         ends.append(np.uint64(region.address) + edges[1::2].astype(np.uint64))
     start, end = np.concatenate(starts), np.concatenate(ends)
@@ -74,7 +74,7 @@ def padding(program: Program, found: Instructions, between: Swept, landings: Add
 
 
 def _filler(region: CodeRegion, found: Instructions, between: Swept) -> Mask:
-    """Which bytes of a region are in instructions that do nothing, behind the last one of a function."""
+    """Which bytes of a region belong to instructions that do nothing, after the last real one of a function."""
     depth = np.zeros(region.size + 1, np.int64)
     for one, chosen in ((found, found.reason == Reason.PADDING), (between.instructions, between.is_padding)):
         offset = one.address - np.uint64(region.address)
@@ -87,15 +87,15 @@ def _filler(region: CodeRegion, found: Instructions, between: Swept) -> Mask:
 
 
 def _breakpoints(program: Program, region: CodeRegion, found: Instructions) -> Mask:
-    """Which bytes of a region are breakpoints of one byte: between functions, or as instructions of one."""
-    room = np.zeros(region.size, np.bool_)
+    """Which bytes of a region are one-byte breakpoints: between functions, or as instructions of one."""
+    free = np.zeros(region.size, np.bool_)
     one_byte = program.image.facts.breakpoints.get(1)
     if one_byte is None:
-        return room
+        return free
     offset = found.address - np.uint64(region.address)
-    room[offset[(offset < np.uint64(region.size)) & (found.size == 1)].astype(np.int64)] = True
+    free[offset[(offset < np.uint64(region.size)) & (found.size == 1)].astype(np.int64)] = True
     spans = between_functions(program) - np.uint64(region.address)
     for start, end in spans[spans[:, 0] < np.uint64(region.size)].tolist():
-        room[start:end] = True
-    room &= code_of(program.image, region) == one_byte[0]
-    return room
+        free[start:end] = True
+    free &= code_of(program.image, region) == one_byte[0]
+    return free

@@ -1,4 +1,4 @@
-"""What a machine's instructions have of code's addresses, and where its indirect jumps go."""
+"""A machine's instructions -> the addresses of code that they make, and where its indirect jumps go."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,10 +22,10 @@ class References(Protocol):
         """The addresses that instructions make: those of code among them, and others.
 
         Args:
-            code: the bytes of a region, which is at the address `base`.
-            base: that address.
-            address: where its instructions are, ascending.
-            size: their sizes.
+            code: the bytes of a region.
+            base: its address.
+            address: of its instructions, ascending.
+            size: of its instructions.
         """
         ...
 
@@ -34,8 +34,8 @@ class References(Protocol):
 class Jumps:
     """The instructions of a region, and which of them are indirect jumps.
 
-    `code` has 32 spare bytes at its end and is at the address `base`; `offsets` count from there. `leads_on`: control
-    comes from the instruction to the one behind it, and from nowhere else to that. `rows`: of the jumps.
+    `code` has 32 spare bytes at its end; `base` is its address, and `offsets` count from there. `leads_on`: control
+    falls through from the instruction to the next one, which is reached from nowhere else. `rows`: of the jumps.
     """
 
     code: NDArray[np.uint8]
@@ -50,10 +50,8 @@ class Tables(Protocol):
     """One machine's answer, for the same machines."""
 
     def __call__(self, jumps: Jumps) -> Sequence[Sequence[int] | None]:
-        """For each jump the addresses of tables that tell where it goes, as 4-byte distances from the table.
-
-        None are needed if it goes where a whole word in memory says. None: it may go anywhere, as far as is known.
-        """
+        """For each jump the addresses of the tables of 4-byte distances that it goes through; none if it goes to a
+        whole pointer in memory; None if it may go anywhere, as far as is known."""
         ...
 
 

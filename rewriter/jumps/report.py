@@ -1,4 +1,4 @@
-"""A resolution -> what is told of jumps at its sites: the method of each, why, and what is dead there."""
+"""A resolution -> what is reported of jumps at its sites: the method of each, why, and what is dead there."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -66,12 +66,12 @@ def _word(key: JumpMethod | Hindrance) -> str:
 
 
 def jump_report(program: Program, addresses: NDArray[np.uint64], progress: Progress = silent) -> JumpReport:
-    """What can be told of jumps at the instructions at some addresses, ascending, if there are sites at all of them.
+    """The report for some addresses, ascending, if there are instructions at all of them.
 
-    The whole program is decoded: what leads to an instruction may be anywhere.
+    The whole program is decoded: a branch to an instruction may be anywhere.
 
     Raises:
-        ImageError: a module that is not linked, of which that is not known.
+        ImageError: a module that is not linked, whose branches are not known yet.
     """
     if program.image.kind is FileKind.REL:
         raise ImageError(f"{program.image.path}: what leads where in a module is known only when it is linked")

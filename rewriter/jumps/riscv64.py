@@ -1,6 +1,6 @@
 """riscv64: the addresses that instructions make: auipc or lui, and an addition to the same register.
 
-The compiler may put others between the two. Where no addition is found, all that one could make counts.
+The compiler may put others between the two. Where no addition is found, every address that one could make counts.
 """
 
 from collections.abc import Sequence
@@ -33,12 +33,13 @@ def references(code: NDArray[np.uint8], base: int, address: Addresses, size: NDA
         adds, uses = _additions(words[near], size[near], register)
         found.append(pages[adds] + _immediate(words[near[adds]], size[near[adds]]))
         is_used |= uses
+    # Any addi or load may follow: 12 signed bits around the page, in steps of an instruction's alignment.
     window = np.arange(-2048, 2048, 2, dtype=np.int64).view(np.uint64)
     return [*found, (pages[~is_used][:, None] + window).reshape(-1)]
 
 
 def tables(jumps: Jumps) -> Sequence[Sequence[int] | None]:
-    """See `Tables`: each goes where a register says."""
+    """See `Tables`: unknown, since each goes through a register."""
     return [None] * len(jumps.rows)
 
 
@@ -53,7 +54,7 @@ def _words(code: NDArray[np.uint8], offset: NDArray[np.int64], size: NDArray[np.
 def _additions(
     words: NDArray[np.uint32], size: NDArray[np.uint8], register: NDArray[np.uint32]
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Which instructions add a number to the register, and which use it in any way that is known."""
+    """Which instructions add a constant to the register, and which use it in a known way."""
     is_long = size == 4
     reads = is_long & (words >> 15 & 31 == register)
     short = ~is_long & (words >> 7 & 31 == register)

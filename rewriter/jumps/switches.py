@@ -1,4 +1,4 @@
-"""Indirect jumps -> those of which it is not known where they go, and what the tables of the others hold."""
+"""Indirect jumps -> those whose destination is unknown, and the entries of the tables of the others."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -24,7 +24,7 @@ _LONGEST: Final = 4096  # entries of a table
 def where_jumps_go(
     program: Program, found: Instructions, targets: Addresses
 ) -> tuple[NDArray[np.intp], list[Addresses]]:
-    """Rows of indirect jumps of which it is not known, and the addresses in the tables of the others.
+    """The rows of indirect jumps with an unknown destination, and the addresses in the tables of the others.
 
     `targets`: where control may come to, as far as is known.
     """
@@ -33,6 +33,7 @@ def where_jumps_go(
     if not image.facts.jump.joins or not len(rows):
         return rows, []
     given = _tables(image, found, rows, targets)
+    # A table ends at the next one at the latest: where it really ends is not stored anywhere.
     starts = sorted({at for one in given.values() for at in one or ()})
     entries = {
         start: _entries(image, start, min(end, start + 4 * _LONGEST)) for start, end in pairwise([*starts, 1 << 64])
@@ -59,7 +60,8 @@ def _tables(
 
 
 def _entries(image: Image, table: int, end: int) -> Addresses:
-    """The addresses that a table may hold as distances from itself, up to the next one: as long as they are in code."""
+    """The addresses that a table may hold as distances from itself, up to the next table and as long as they are in
+    code."""
     for segment in image.segments:
         at, limit = table - segment.address, min(end - segment.address, segment.file_size)
         if segment.kind == PT_LOAD and 0 <= at < segment.file_size:

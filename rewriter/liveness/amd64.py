@@ -1,4 +1,4 @@
-"""amd64: instructions -> the general registers and the flags that they read and write, by the table `amd64_forms`.
+"""amd64: instructions -> the general registers and flags that they read and write, by the table `amd64_forms`.
 
 A write of 8 or 16 bits leaves the rest of the register, one of 32 clears it (SDM volume 1, 3.4.1.1).
 """
@@ -19,7 +19,7 @@ from kinst.targets.columns import is_one_of
 
 _BIT: Final = np.left_shift(np.uint32(1), np.arange(16, dtype=np.uint32))
 _NO_BITS: Final = np.uint32(0)
-# xor and sub between registers: of one with itself the result is 0, whatever was there.
+# xor and sub of a register with itself give 0, whatever it held: the read is no dependency.
 _CLEARING: Final = (0x29, 0x2B, 0x31, 0x33)
 _REGISTER_FORM: Final = 0xC0
 
@@ -53,7 +53,8 @@ class Amd64Effector:
             read = forms.IS_READ[operand].take(row) & there & ~_clears(encoding, registers)
             written = forms.IS_WRITTEN[operand].take(row) & there & ~is_byte
             reads |= np.where(read, _BIT.take(number), _NO_BITS)
-            # Without a REX prefix 4 to 7 are ah, ch, dh and bh; a REX with no bits set looks the same here.
+            # Without a REX prefix registers 4 to 7 are ah, ch, dh and bh. A REX without bits looks like none here: then
+            # both read.
             reads |= np.where(read & is_byte & (number < 8), _BIT.take(number & 3), _NO_BITS)
             writes |= np.where(written, _BIT.take(number) & whole, _NO_BITS)
         unknown = row == 0
@@ -87,7 +88,7 @@ def _is_shifted(
     sizes: NDArray[np.uint8],
     row: NDArray[np.uint16],
 ) -> NDArray[np.bool_]:
-    """Which instructions write their flags: shifts by an immediate do unless the count, of 5 or 6 bits, is 0."""
+    """Which instructions write their flags: shifts by an immediate do unless the count, masked to 5 or 6 bits, is 0."""
     count = code.take(offsets + np.maximum(sizes, 1) - 1)
     bits = np.where(has(encoding.prefixes, Prefix.REX_W), 63, 31)
     found: NDArray[np.bool_] = ~forms.IS_COUNTED.take(row) | ((count & bits) != 0)

@@ -1,7 +1,7 @@
 """The effects of amd64's opcodes, as the manual writes them (Intel SDM volume 2), compiled to lookup arrays.
 
 Operands: ``G`` is ModRM.reg, ``E`` ModRM.rm where it is a register, ``O`` the register in the opcode, and registers by
-their names. Flags are C P A Z S O. Those that the manual calls undefined are neither read nor written, but for A after
+their names. Flags are C P A Z S O. Those that the manual calls undefined are neither read nor written, except A after
 logic and shifts, which all processors write. What has no row reads everything: x87, VEX, system instructions.
 """
 
@@ -23,7 +23,7 @@ _CONDITIONS: Final = ("O", "C", "Z", "CZ", "S", "P", "SO", "ZSO")
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """Some opcodes with the same effects. `byte` names operands of one byte, of which a write leaves the rest."""
+    """Opcodes with the same effects. `byte` names operands of one byte: writing one leaves the rest of the register."""
 
     code: str  # as in `kinst.rewriter.arch.amd64_opcodes`
     reads: str = ""

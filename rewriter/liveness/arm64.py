@@ -1,7 +1,7 @@
 """arm64: words -> the general registers and flags that they read and write. Sections "C4.x" are of the Arm ARM.
 
-Vector instructions beside loads and stores are left out: kernels and firmware hardly have any. So are writes of system
-registers: some of them decide who sees the next exception.
+Vector instructions other than loads and stores are left out: kernels and firmware hardly have any. So are writes of
+system registers: some of them decide who sees the next exception.
 """
 
 from collections.abc import Mapping
@@ -32,7 +32,7 @@ _IMMEDIATE: Final = (
     Form("sf:1 00 100111 N:1 0 Rm:5 imms:6 Rn:5 Rd:5", "Rn Rm", "Rd"),  # extr
 )
 
-# C4.1.93 Branches and system instructions. What a branch leads to is the search's business.
+# C4.1.93 Branches and system instructions. Their destinations are the business of the search.
 _BRANCHES: Final = (
     Form("0 00101 imm26:26"),
     Form("1 00101 imm26:26", "", "x30"),

@@ -1,9 +1,9 @@
 """A program and its instructions -> the registers and flags that are dead before each: a trampoline need not save them.
 
-What a kernel or firmware reads where its code does not show it counts as read: an instruction with an entry in the
-exception table reads everything, for the handler or the fixup gets all registers. Other faults end in a dump at most,
-and interrupts give back what they found. Where the kernel itself writes code, anything may come to stand, but for the
-room for its tracer: there is nothing, or a call that gives back all that functions begin with.
+What a kernel or firmware reads without showing it in its code counts as read: an instruction with an entry in the
+exception table reads everything, since the handler or the fixup gets all registers. Other faults end in a dump at most,
+and interrupts restore what they found. Where the kernel itself writes code, anything may appear, except in the bytes of
+the function tracer: there is a nop, or a call that preserves everything that functions are entered with.
 """
 
 from dataclasses import replace
@@ -21,34 +21,37 @@ from kinst.targets.kernels.exception_table import expected_faults
 
 
 def dead_before(program: Program, found: Instructions) -> Masks:
-    """The registers and flags that are dead before each of some instructions, as bits: whatever is in them, the code
-    does the same.
+    """The registers and flags that are dead before each of some instructions, as bits: the code does the same whatever
+    is in them.
 
     Args:
-        program: the image that the instructions are of.
+        program: the image of the instructions.
         found: whole functions, ascending by address (`instructions_of`). The more of them, the more is known, since
-            calls are followed into what is there. What the clauses of probes read is not seen.
+            calls are followed into them. What the clauses of probes read is not included.
 
     Returns:
-        For each instruction a word in which bit n is register n of the trap frame; `effector` names those of flags.
+        For each instruction a word in which bit n is register n of the trap frame; `effector` names the bits of flags.
     """
-    machine, is_room = effector(program.image.facts), found.reason == Reason.TRACER_CALL
+    machine, is_tracer = effector(program.image.facts), found.reason == Reason.TRACER_CALL
     effects = _effects(program, found, machine)
-    effects.reads[is_room] = effects.writes[is_room] = 0
-    live = live_before(replace(found, flow=np.where(is_room, np.uint8(Flow.NEXT), found.flow)), effects)
+    # The tracer's call passes through whatever the function is entered with: it is no call here.
+    effects.reads[is_tracer] = effects.writes[is_tracer] = 0
+    live = live_before(replace(found, flow=np.where(is_tracer, np.uint8(Flow.NEXT), found.flow)), effects)
+    # The tracer may clobber its scratch registers before the first real instruction, so nothing can be in them there.
+    # That holds on from there, but not where control enters from elsewhere.
     is_entered = holds(found.address, found.target[found.target != 0])
-    rows = np.flatnonzero(_behind_rooms(found, is_room) & ~is_entered)
+    rows = np.flatnonzero(_after_tracer_calls(found, is_tracer) & ~is_entered)
     scratch = np.full(len(rows), _tracer_scratch(program.image.facts, machine), np.uint32)
     _spread(live, found, is_entered, rows, scratch, effects.writes)
     dead: Masks = ~(live | np.uint32(machine.held))
     return dead
 
 
-def _behind_rooms(found: Instructions, is_room: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """The first instruction behind each function's room for the tracer."""
-    behind = np.zeros(len(found), np.bool_)
-    behind[1:] = is_room[:-1] & ~is_room[1:] & (found.function[1:] == found.function[:-1])
-    return behind
+def _after_tracer_calls(found: Instructions, is_tracer: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """The first instruction after the tracer's call of each function."""
+    is_after = np.zeros(len(found), np.bool_)
+    is_after[1:] = is_tracer[:-1] & ~is_tracer[1:] & (found.function[1:] == found.function[:-1])
+    return is_after
 
 
 def _spread(
@@ -59,8 +62,8 @@ def _spread(
     scratch: Masks,
     writes: Masks,
 ) -> None:
-    """What is dead before some rows is dead behind them, too, until it is written or control may come from elsewhere
-    (`is_entered`): clear it there."""
+    """Clear what is dead before some rows (`scratch`), and in the rows after them, until it is written or control may
+    enter from elsewhere (`is_entered`)."""
     if not rows.size:
         return
     follows = np.append(found.address[:-1] + found.size[:-1] == found.address[1:], False)
@@ -89,7 +92,7 @@ def _effects(program: Program, found: Instructions, machine: Effector) -> Effect
 
 
 def _is_as_it_runs(program: Program, found: Instructions) -> NDArray[np.bool_]:
-    """Whether an instruction's bytes in the file tell all that it reads."""
+    """Whether the bytes of an instruction in the file show all that it reads."""
     is_code = ~is_one_of(found.reason, (Reason.DATA, Reason.RELOCATED)) & (found.verdict != Verdict.DEFER)
     known: NDArray[np.bool_] = is_code & ~holds(found.address, expected_faults(program.image).instruction)
     return known

@@ -1,6 +1,6 @@
-"""What instructions read and write, as bits: what the search for dead registers knows of a machine.
+"""What instructions read and write, as bits: what the search for dead registers needs to know of a machine.
 
-Bit n is register n of the trap frame; flags have bits of their own, where no general register has one.
+Bit n is register n of the trap frame; flags have bits that no general register has.
 """
 
 from collections.abc import Mapping
@@ -14,20 +14,20 @@ from numpy.typing import NDArray
 from kinst.targets.arch.facts import ArchFacts
 
 Masks = NDArray[np.uint32]
-EVERYTHING: Final = 0xFFFF_FFFF  # all registers and flags: what is read by instructions of which nothing is known
+EVERYTHING: Final = 0xFFFF_FFFF  # all registers and flags: read by an instruction of which nothing is known
 
 
 @dataclass(frozen=True, slots=True)
 class Effects:
-    """Columns: what may be read, and what is overwritten whatever happens. A register of which only a part is written
-    is neither: what was in the rest stays."""
+    """Columns: what may be read, and what is overwritten in any case. A register that is written in part only is in
+    neither: the rest stays."""
 
     reads: Masks
     writes: Masks
 
 
 class Effector(Protocol):
-    """One machine's answer. Whatever it does not know reads `EVERYTHING`."""
+    """One machine's answer. What it does not know reads `EVERYTHING`."""
 
     @property
     def flags(self) -> Mapping[str, int]:
@@ -36,8 +36,8 @@ class Effector(Protocol):
 
     @property
     def held(self) -> int:
-        """Registers that are never taken for dead: by them frames, threads and globals are found, by an interrupt's
-        handler too."""
+        """Registers that are never taken for dead: frames, threads and globals are found by them, by interrupt handlers
+        too."""
         ...
 
     def effects(self, code: NDArray[np.uint8], offsets: NDArray[np.int64], sizes: NDArray[np.uint8]) -> Effects:
@@ -46,6 +46,6 @@ class Effector(Protocol):
 
 
 def effector(facts: ArchFacts) -> Effector:
-    """That of a machine of `kinst.targets.arch.registry`. Its module is imported at the first call."""
+    """The effector of a machine of `kinst.targets.arch.registry`. Its module is imported at the first call."""
     found: Effector = import_module(f"kinst.rewriter.liveness.{facts.name}").EFFECTOR
     return found

@@ -1,8 +1,8 @@
 """riscv64: instructions of 2 and 4 bytes -> the general registers that they read and write. There are no flags.
 
-Chapters are those of `kinst.rewriter.arch.riscv64`. Instructions of CSRs are left out, for firmware tries them under a
-trap handler of its own, which takes arguments in registers (OpenSBI: sbi_expected_trap); vector and floating-point
-arithmetic, too.
+Chapters are those of `kinst.rewriter.arch.riscv64`. Accesses to CSRs are left out: firmware tries them under a trap
+handler of its own, which takes arguments in registers (OpenSBI: sbi_expected_trap). So is vector and floating-point
+arithmetic.
 """
 
 from collections.abc import Mapping

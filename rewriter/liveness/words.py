@@ -17,7 +17,7 @@ _ALL: Final = "everything"
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """One encoding, as `Pattern` draws them. `reads` and `writes` name its fields, registers, or ``everything``."""
+    """One encoding, drawn as in `Pattern`. `reads` and `writes` name its fields, registers, or ``everything``."""
 
     encoding: str
     reads: str = ""
@@ -25,7 +25,7 @@ class Form:
 
 
 class FormTable:
-    """Forms of one width. The first that fits decides; a word that none fits reads everything."""
+    """Forms of one width. The first that matches decides; a word that none matches reads everything."""
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class FormTable:
         forms: what is known.
         width: of the words, in bits.
         key: see `PatternTable`.
-        numbers: the register's bit for each value of a field, by the field's width; 0: no register.
+        numbers: for each width of a field, the register's bit for each value of the field; 0: no register.
         names: the bits of registers that forms name.
         """
         forms = (*forms, Form(f"-:{width}", _ALL))
@@ -66,7 +66,7 @@ class FormTable:
 
 
 class _Side:
-    """The reads or the writes of all forms: fixed bits, and for each (low, width) of a field which forms have it."""
+    """The reads or the writes of all forms: fixed bits, and for each field (low, width) which forms have it."""
 
     def __init__(
         self, texts: Sequence[str], places: Sequence[Mapping[str, tuple[int, int]]], names: Mapping[str, int]

@@ -1,6 +1,7 @@
-"""A decoded function, and the parts of it that the compiler put elsewhere -> how control goes through its instructions.
+"""A decoded function, and the parts of it that the compiler put elsewhere -> how control flows through its
+instructions.
 
-It is used for each inlined copy in a function, of which there may be hundreds, so what is needed for all is made once.
+It is asked for each inlined copy in a function, of which there may be hundreds, so what all need is made once.
 Instructions are positions among those of the function, in address order.
 """
 
@@ -18,15 +19,15 @@ from kinst.targets.instruction import Flow, Reason
 _FALLS: Final = (Flow.NEXT, Flow.BRANCH, Flow.CALL, Flow.INDIRECT_CALL)
 _CALLS: Final = (Flow.CALL, Flow.INDIRECT_CALL)
 _JUMPS: Final = (Flow.JUMP, Flow.BRANCH)
-_LARGEST: Final = 1 << 16  # instructions of functions in which control is followed
-_KEPT: Final = 4  # functions: copies come function by function
+_LARGEST: Final = 1 << 16  # larger functions are not followed
+_KEPT: Final = 4  # kept: copies come function by function
 _NOWHERE: Final = -1
 
 Positions = NDArray[np.int64]
 
 
 class ControlFlow:
-    """The control flow of one function. A computed jump may go anywhere, so nothing is assumed to follow it."""
+    """The control flow of one function. A computed jump may go anywhere, so it has no successors."""
 
     def __init__(self, code: Decoded, rows: Positions, start: int) -> None:
         """`rows` are those of the instructions, ascending; `start` is the address at which the function begins."""
@@ -54,20 +55,22 @@ class ControlFlow:
         return found
 
     def reached_without(self, positions: Positions, passing: int) -> NDArray[np.bool_]:
-        """For each of `positions`, whether it is reached from the function's start without passing `passing`."""
+        """For each of `positions`, whether it is reached from the function's start without passing through
+        `passing`."""
         blocks, own = self._block[positions], int(self._block[passing])
-        is_behind = np.where(blocks == own, positions >= passing, self._tree.is_below(blocks, own))
-        reached: NDArray[np.bool_] = self._tree.is_reached(blocks) & ~is_behind
+        is_past = np.where(blocks == own, positions >= passing, self._tree.is_below(blocks, own))
+        reached: NDArray[np.bool_] = self._tree.is_reached(blocks) & ~is_past
         return reached
 
     def reached(
         self, starts: Iterable[int], instead: Mapping[int, Sequence[int]], within: Container[int] | None = None
     ) -> tuple[set[int], set[int]]:
-        """What control comes to from `starts`, and where it leaves for what is not `within` (None: everything is).
+        """The instructions that control reaches from `starts`, and where it leaves those `within` (None: everything is
+        within).
 
         Args:
             starts: instructions; -1 is none.
-            instead: where control goes from some instructions, whatever they are.
+            instead: the successors of some instructions, whatever they are.
             within: what is followed.
         """
         found: set[int] = set()
@@ -85,7 +88,7 @@ class ControlFlow:
         return found, left
 
     def may_end(self, position: int) -> bool:
-        """Whether control may never come to what follows: after a call, or BUG()."""
+        """Whether control may not come back to what follows: after a call, or BUG()."""
         return position >= 0 and bool(self._may_end[position])
 
     def address(self, position: int) -> int:
@@ -93,8 +96,10 @@ class ControlFlow:
         return int(self._address[position])
 
     def leading_into(self, core: frozenset[int], entry: int) -> set[int]:
-        """Instructions outside `core` from which every path leads into it, and not by `entry`: that is a new call."""
-        missing: dict[int, int] = {}  # paths of which it is not known that they lead there
+        """Instructions outside `core` from which every path leads into it, but not through `entry`: that is a new
+        call."""
+        missing: dict[int, int] = {}  # paths that are not known yet to lead there
+        # Backwards from the core, as a game is solved: an instruction belongs to the set once all of its successors do.
         found: set[int] = set()
         waiting = [position for position in core if position != entry]
         while waiting:
@@ -108,18 +113,19 @@ class ControlFlow:
         return found
 
     def _before(self, position: int) -> set[int]:
-        """Instructions from which control comes to one."""
+        """The instructions from which control comes to one."""
         sources = set(self._sources.get(position, ()))
         if position and self._next[position - 1] == position:
             sources.add(position - 1)
         return sources
 
     def _blocks(self) -> tuple[Positions, list[list[int]]]:
-        """The basic block of each instruction, and the blocks that follow each."""
+        """The basic block of each instruction, and the successors of each block."""
         size = len(self.rows)
         is_first = np.zeros(size + 1, np.bool_)
         is_first[0] = True
         is_first[self._goal[self._goal >= 0]] = True
+        # A block ends at an instruction with a branch, or that does not simply go on to the next.
         is_first[1:] |= (self._goal >= 0) | (self._next != np.arange(1, size + 1))
         firsts = np.flatnonzero(is_first[:size])
         block = np.cumsum(is_first[:size]) - 1
@@ -130,7 +136,7 @@ class ControlFlow:
 
 
 def _by_goal(goal: Positions) -> dict[int, list[int]]:
-    """The jumps to each instruction that any leads to."""
+    """The jumps to each instruction that has any."""
     found: dict[int, list[int]] = {}
     jumps = np.flatnonzero(goal >= 0)
     for source, target in zip(jumps.tolist(), goal[jumps].tolist(), strict=True):
@@ -140,8 +146,8 @@ def _by_goal(goal: Positions) -> dict[int, list[int]]:
 
 @dataclass(frozen=True, slots=True)
 class _Tree:
-    """The tree of blocks: those below a block are reached only through it, and are numbered [number, number + size); -1
-    means not reached."""
+    """The dominator tree of blocks: the blocks below one are reached only through it, and are numbered [number, number
+    + size); -1: unreachable."""
 
     number: Positions
     size: Positions
@@ -157,13 +163,15 @@ class _Tree:
 
 
 def _dominators(following: Sequence[Sequence[int]], start: int) -> _Tree:
-    """Cooper, Harvey and Kennedy, "A Simple, Fast Dominance Algorithm"."""
+    """The immediate dominators, by Cooper, Harvey and Kennedy, "A Simple, Fast Dominance Algorithm"."""
     order = _reverse_postorder(following, start)
     rank = {block: number for number, block in enumerate(order)}
     before: list[list[int]] = [[] for _ in order]
     for number, block in enumerate(order):
         for target in following[block]:
             before[rank[target]].append(number)
+    # The blocks are visited in reverse postorder, so that all but back edges are known when a block is: few rounds
+    # suffice.
     above = [0] + [_NOWHERE] * (len(order) - 1)  # by rank: the last block that all paths to it pass
     is_changed = True
     while is_changed:
@@ -189,6 +197,8 @@ def _common(above: Sequence[int], first: int, second: int) -> int:
 
 def _numbered(order: Sequence[int], above: Sequence[int], count: int) -> _Tree:
     size, number = [1] * len(order), [0] * len(order)
+    # Children follow their parents in this order: from the last to the first every size is complete when it is
+    # added.
     for rank in range(len(order) - 1, 0, -1):
         size[above[rank]] += size[rank]
     free = [1] * len(order)  # the next number below each block
@@ -203,6 +213,7 @@ def _numbered(order: Sequence[int], above: Sequence[int], count: int) -> _Tree:
 
 def _reverse_postorder(following: Sequence[Sequence[int]], start: int) -> list[int]:
     seen, finished = {start}, list[int]()
+    # With a stack of its own: a function has thousands of blocks, and Python's stack is short.
     waiting = [(start, iter(following[start]))]
     while waiting:
         block, targets = waiting[-1]
@@ -217,7 +228,7 @@ def _reverse_postorder(following: Sequence[Sequence[int]], start: int) -> list[i
 
 
 class ControlFlows:
-    """The control flows of functions, made when they are needed. A few are kept."""
+    """The control flows of functions, made on demand. A few are kept."""
 
     def __init__(self, code: Decoded) -> None:
         """Nothing is followed yet."""

@@ -3,11 +3,10 @@
 An exit is an instruction of the copy after which control may be outside all ranges of the copy: one that falls through
 at the end of a range, a jump, or a return. A call is no exit, since it comes back.
 
-The compiler moves instructions, so ranges alone mislead in two ways. Therefore control is followed through the
-function:
+The compiler moves instructions, so ranges alone mislead in two ways, and control is followed through the function:
 
-- An instruction of the copy that is reached without passing the copy's entry was moved before it (a load that is made
-early): leaving it is not leaving the copy.
+- An instruction of the copy that is reached without passing the copy's entry was moved in front of it (a load that is
+hoisted): leaving it is not leaving the copy.
 - Between two ranges there may be instructions of the caller from which every path leads back into the copy: there the
 copy was not left.
 """
@@ -30,7 +29,8 @@ _NOWHERE: Final = -1
 
 @dataclass(frozen=True, slots=True)
 class Exit:
-    """A way out of a copy: the row of the instruction. `staying`: only if control does not go there afterwards."""
+    """A way out of a copy: the row of the instruction. `staying`: where control may go without leaving; any other
+    destination leaves."""
 
     row: int
     staying: tuple[Range, ...] = ()
@@ -38,7 +38,7 @@ class Exit:
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """One instruction: where control may go after it. A computed jump goes anywhere."""
+    """One instruction: where control may go next. A computed jump may go anywhere."""
 
     address: int
     following: tuple[int, ...]
@@ -68,7 +68,7 @@ def _is_scattered(ranges: Sequence[Range]) -> bool:
 
 
 def _joined(ranges: Sequence[Range]) -> list[Range]:
-    """Ascending, those that touch or overlap as one."""
+    """Ascending, with touching and overlapping ranges merged."""
     found: list[Range] = []
     for low, high in sorted(one for one in ranges if one[0] < one[1]):
         if found and low <= found[-1][1]:
@@ -96,7 +96,7 @@ def _is_in(address: int, ranges: Sequence[Range]) -> bool:
 
 
 def _exit(row: int, step: _Step, ranges: Sequence[Range]) -> Exit | None:
-    """By the ranges alone."""
+    """The exit at an instruction, by the ranges alone."""
     staying = tuple((target, target + 1) for target in step.following if _is_in(target, ranges))
     return _as_exit(row, step, staying, ranges)
 
@@ -114,8 +114,8 @@ def _as_exit(row: int, step: _Step, staying: tuple[Range, ...], ranges: Sequence
 
 @dataclass(frozen=True, slots=True)
 class _Followed:
-    """A copy in pieces. `core` are its instructions behind its entry, `within` also those of the caller from which
-    every path leads back to them; addresses."""
+    """A copy whose control flow was followed. `core` are the addresses of its instructions after its entry, `within`
+    also those of the caller's from which every path leads back to them."""
 
     ranges: Sequence[Range]
     core: frozenset[int]
@@ -131,10 +131,8 @@ class _Followed:
 def _followed(
     flows: ControlFlows, rows: Sequence[int], copy: InlinedCopy, inside: dict[int, _Step]
 ) -> _Followed | None:
-    """None where control cannot be followed.
-
-    Where all of a copy was moved to before its entry, nothing of it is there: then what was moved is the copy.
-    """
+    """None where control cannot be followed. If everything of a copy was moved in front of its entry, what was moved is
+    the copy."""
     flow = flows.of(rows)
     entry = _NOWHERE if flow is None else flow.position(copy.entry)
     if flow is None or entry == _NOWHERE:
@@ -148,6 +146,6 @@ def _followed(
 
 
 def common(first: tuple[Range, ...], second: tuple[Range, ...]) -> tuple[Range, ...]:
-    """Addresses in both: where two copies leave by one instruction, leaving one of them is enough."""
+    """Addresses in both: where two copies are left by one instruction, leaving one of them is enough."""
     pairs = ((max(a[0], b[0]), min(a[1], b[1])) for a in first for b in second)
     return tuple(pair for pair in pairs if pair[0] < pair[1])

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 
 class DebugInlines:
-    """`inline_probes.Inlines` from debug information, which is opened when a name is looked up. Answers are kept."""
+    """`inline_probes.Inlines` from debug information, which is opened when a name is first looked up. Answers are
+    kept."""
 
     def __init__(
         self,
@@ -34,8 +35,8 @@ class DebugInlines:
         Args:
             image: the unpatched image.
             debug_file: where its debug information is, if the user says so.
-            with_parameters: whether the places of arguments are needed as well.
-            types: where the types of arguments come from; default: the image.
+            with_parameters: whether the locations of arguments are needed as well.
+            types: where the types of arguments come from; by default the image.
             remembered: names that the image was patched with.
         """
         self._image = image

@@ -1,10 +1,10 @@
 """kinst::f:entry and kinst::f:return for a function that was inlined -> the instructions at which its copies are
 entered and left.
 
-libdtrace (dt_sugar.c) makes such a description a kinst probe at an offset into the caller for each copy, and fbt's
-probe for a function that has code of its own; a function that has both gets both. So it is here. A copy is entered at
-its DW_AT_entry_pc, and left by each instruction of it after which control may be outside (`inline_exits`); a
-conditional one fires only when control does leave. One address is one site, whichever copies share it.
+libdtrace (dt_sugar.c) turns such a description into a kinst probe at an offset into the caller for each copy, and into
+fbt's probe for a function that has code of its own; a function that has both gets both. So it is here. A copy is
+entered at its DW_AT_entry_pc, and left by each instruction of it after which control may be outside (`inline_exits`); a
+conditional one fires only when control does leave. One address is one site, however many copies share it.
 """
 
 import difflib
@@ -59,8 +59,8 @@ class Inlines(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class InlineSite:
-    """Where copies are entered or left. `copies` share the address; `staying`: it is a way out only if control does not
-    go there (link addresses)."""
+    """Where copies are entered or left. `copies` share the address; `staying`: link addresses to which control may go
+    without leaving a copy."""
 
     row: int  # of the instruction, in `Decoded`
     address: int
@@ -83,7 +83,7 @@ class Expansion:
     damage: tuple[str, ...] = ()
 
     def note(self) -> str:
-        """``3 copies in 2 functions``, what was refused, how many functions of the name fbt has, and what of the debug
+        """``3 copies in 2 functions``, what was refused, how many functions of the name fbt has, and which debug
         information could not be read."""
         return ", ".join(part for part in (self._found(), _left_out(self.damage)) if part)
 
@@ -109,7 +109,7 @@ def _copies(count: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Inlined:
-    """The functions that a name stands for: inlined copies, and those that have code of their own."""
+    """The functions that a name matches: inlined copies, and those that have code of their own."""
 
     found: tuple[InlineFunction, ...]
     fbt: Selection
@@ -245,6 +245,8 @@ class _Builder:
             return
         self.holders.add(rows[0])
         found = ways(self._flows, rows, copy)
+        # A copy that is entered nowhere cannot be probed; one that is never left (it ends in BUG) has no return, which
+        # is no error.
         if ways is _entered and not found:
             self._refuse(copy.entry, Reason.NO_BOUNDARY)
         for one in found:
@@ -253,6 +255,7 @@ class _Builder:
     def _add(self, function: InlineFunction, copy: InlinedCopy, way: Exit) -> None:
         found = self._code.instructions
         address, reason = int(found.address[way.row]), Reason(int(found.reason[way.row]))
+        # The runtime learns where a conditional jump goes only if it emulates it.
         is_unseen = found.verdict[way.row] == Verdict.COPY and found.flow[way.row] in _CONDITIONAL and way.staying
         if found.verdict[way.row] == Verdict.REFUSE or is_unseen:
             self._refuse(address, Reason.UNSEEN_TAIL_CALL if is_unseen else reason)
@@ -261,6 +264,7 @@ class _Builder:
         if same is None:
             self.sites[address] = InlineSite(way.row, address, function.name, (copy,), way.staying)
         elif copy not in same.copies:
+            # Leaving one of the copies is enough: only what stays in all of them does not fire.
             staying = common(same.staying, way.staying)
             self.sites[address] = replace(same, copies=(*same.copies, copy), staying=staying)
 
@@ -291,9 +295,10 @@ def _left(flows: ControlFlows, rows: Sequence[int], copy: InlinedCopy) -> list[E
 
 
 def _holders(functions: Functions, copy: InlinedCopy) -> list[int]:
-    """Rows of the functions that hold a copy: the one with the entry first."""
+    """Rows of the functions that hold a copy: first the one with the entry."""
     rows = _rows_at(functions, [copy.entry, *(low for low, _ in copy.ranges)])
     if not len(rows) or not _holds(functions, int(rows[0]), copy.entry):
+        # Debug information and symbols may disagree about the caller: both are searched.
         return []
     caller = functions.row_at(copy.caller_address) if copy.caller else None
     return list(dict.fromkeys([*([] if caller is None else [caller]), *rows.tolist()]))
@@ -304,7 +309,7 @@ def _holds(functions: Functions, row: int, address: int) -> bool:
 
 
 def _rows_at(functions: Functions, addresses: Sequence[int]) -> Rows:
-    """The rows of the functions that hold addresses; those that none holds are left out."""
+    """The rows of the functions that hold addresses; addresses in no function are left out."""
     at = np.array(addresses, np.uint64)
     rows = np.searchsorted(functions.address, at, "right") - 1
     inside = (rows >= 0) & (at - functions.address[rows] < functions.size[rows])

@@ -38,7 +38,7 @@ class Numbering:
     pairs: Sequence[tuple[int, str]]  # row and name, of names that are not a function's first
     others: Mapping[tuple[int, str], int]  # one of them -> place among all names
     rows: NDArray[np.int64]  # of functions, by place
-    kinst: NDArray[np.int64]  # first identifier, by place; behind the last one the end
+    kinst: NDArray[np.int64]  # first identifier, by place; after the last one the end
 
     @property
     def _static_first(self) -> int:
@@ -80,7 +80,7 @@ class Numbering:
         return row if self.functions.names[row] == name else self.others.get((row, name))
 
     def _offset_of(self, address: int) -> int:
-        """Where an address is if all code is laid end to end."""
+        """The offset of an address if all code is laid end to end."""
         before = 0
         for region in self.regions:
             if 0 <= address - region.address < region.size:

@@ -1,4 +1,4 @@
-"""The probe names of a command line -> what they stand for in an image, and errors for those that stand for nothing."""
+"""The probe names of a command line -> the probes that they match in an image, and errors for those without any."""
 
 from collections.abc import Iterable
 

@@ -1,6 +1,6 @@
-"""What names that mean inlined copies came to -> values for the manifest, and back to the sites of those copies.
+"""What names of inlined copies were resolved to -> values for the manifest, and back to the sites of those copies.
 
-Only debug information, which may be in a separate file, says where such copies are. A patched image contains what is
+Only debug information, which may be in a separate file, says where such copies are. A patched image keeps what is
 needed to probe them again, but not where their arguments are.
 """
 
@@ -22,7 +22,8 @@ from kinst.targets.probe import ProbeName
 
 @dataclass(frozen=True, slots=True)
 class Remembered:
-    """A name that the image was patched with earlier: what it stands for, as `inline_probes.Inlined` says of others."""
+    """A name that the image was patched with earlier: its sites, with the interface of
+    `inline_probes.Inlined`."""
 
     known: InlinedName
     fbt: Selection

@@ -55,8 +55,8 @@ _NOTHING: Final = Selection(_NONE, np.zeros(0, np.int64))
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """(instruction, probe) pairs as columns. `names` are numbers of `Names` and name the functions of the probes; those
-    of static probes are rows of `Resolution.static`."""
+    """(instruction, probe) pairs as columns. `names` are numbers of `Names`, the functions of the probes; for static
+    probes they are rows of `Resolution.static`."""
 
     instructions: NDArray[np.intp]
     names: NDArray[np.int64]
@@ -68,7 +68,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The result for one probe name. With an `error` nothing is chosen."""
+    """The result for one probe name. If there is an `error`, nothing is chosen."""
 
     name: ProbeName
     functions: NDArray[np.intp]  # rows of the functions that the name chose, refused or not
@@ -79,7 +79,7 @@ class Outcome:
 
     @property
     def total(self) -> int:
-        """Sites that the name stands for, refused ones included."""
+        """Sites that the name matches, refused ones included."""
         return len(self.choice) + len(self.refusals)
 
     def note(self) -> str:
@@ -89,14 +89,14 @@ class Outcome:
         text = summary(self.refusals, self.total) if self.expansion is None else self.expansion.note()
         return f"{self.name}: {text}"
 
-    def told(self) -> str:
-        """The same, but for inlined copies even if nothing was refused."""
+    def summary(self) -> str:
+        """The same, but of inlined copies even if nothing was refused."""
         return self.note() if self.expansion is None else f"{self.name}: {self.expansion.note()}"
 
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """All names resolved against one program, which has rows for functions that only an address names."""
+    """All names resolved against one program, which has a function for each address that a name or the user gave."""
 
     program: Program
     code: Decoded
@@ -108,7 +108,7 @@ class Resolution:
     found: Instructions  # theirs, also if the functions are left alone
 
     def all_instructions(self, progress: Progress) -> Instructions:
-        """Those of all functions: decoded only if names did not choose all."""
+        """The instructions of all functions: decoded only if the names did not choose all."""
         rows = np.arange(len(self.program.functions))
         return self.found if np.array_equal(self.rows, rows) else instructions_of(self.program, rows, progress)
 
@@ -151,17 +151,20 @@ def resolve(
 
     Args:
         program: the unpatched image.
-        names: what to probe. A name that comes to nothing has an outcome with an error; nothing is raised for it.
+        names: what to probe. A name that matches nothing has an outcome with an error; nothing is raised for it.
         include_excluded: probe what `exclusions` would leave alone.
         inlines: where inlined functions are looked up; else in the image's own debug information.
-        progress: told while code is decoded.
+        progress: notified while code is decoded.
     """
     inlines = inlines or DebugInlines(program.image)
     program, static = with_static(program)
+    # Identifiers count the image's own functions, and so are fixed before functions are added for addresses that only
+    # this command line names: an identifier means the same probe in every command.
     numbers = numbering(program.functions, program.image.code_regions, static)
     vouched = program.functions.address
     forced = program.forced[:, 0].tolist()
     program = with_functions_at(program, [*forced, *(name.address for name in names if name.address is not None)])
+    # Every name is taken apart before anything is decoded: what is decoded is the union of all functions, once.
     known = Names(program.functions)
     wanted = [_take_apart(program, known, name, static, inlines) for name in names]
     chosen = [_rows(program, static, one) for one in wanted]
@@ -174,8 +177,8 @@ def resolve(
 
 
 def _refuse_unvouched(program: Program, found: Instructions, vouched: NDArray[np.uint64]) -> Instructions:
-    """The same instructions with those refused of functions that only an address names, where better evidence covers
-    all else, unless the user says that they are code. `vouched` are the starts of the other functions."""
+    """Refuse instructions of functions that only an address names, where symbols and FDEs cover nearly all other code
+    and so vouch against it, unless the user says that it is code. `vouched` are the starts of the other functions."""
     address = program.functions.address
     named = ~is_in(address, vouched) & covered(program.functions.strict, address)
     rows = named[found.function] & ~covered(program.forced, found.address)
@@ -196,7 +199,7 @@ def numbering_of(program: Program) -> Numbering:
 
 
 def _rows(program: Program, static: tuple[StaticProbe, ...], wanted: _Wanted) -> Rows:
-    """The functions that a name chose, or that hold what it chose."""
+    """The rows of the functions that a name chose, or that hold what it chose."""
     rows = np.union1d(wanted.selection.rows, static_functions(program.functions, static, wanted.static))
     return rows if wanted.inlined is None else np.union1d(rows, wanted.inlined.rows(program.functions))
 
@@ -208,8 +211,10 @@ def _take_apart(
         if is_inline(name):
             return _inlined(program, known, name, inlines)
         chosen = matching_static(static, name, program.image.module)
+        # A static probe may be named by a module of its own; any other name must mean this image.
         if not len(chosen):
             _check_module(program, name)
+        # `kinst::f:` and the like mean this image; with another module only static probes are left.
         kinds = _kinds(name, static, chosen) if _is_module(program, name) else (ProbeKind.SDT,)
         if kinds == (ProbeKind.SDT,):
             return _Wanted(name, kinds, None, _NOTHING, chosen)
@@ -228,7 +233,7 @@ def _inlined(program: Program, known: Names, name: ProbeName, inlines: Inlines) 
 
 
 def _looked_up(program: Program, known: Names, name: ProbeName, inlines: Inlines) -> Inlined | Remembered:
-    """A name of inlined copies, looked up in debug information, or without that in what an earlier rewriting found."""
+    """A name of inlined copies, looked up in debug information; without that, among what an earlier rewriting found."""
     try:
         return inlined(program, known, name, inlines)
     except ProbeError:
@@ -239,7 +244,8 @@ def _looked_up(program: Program, known: Names, name: ProbeName, inlines: Inlines
 
 
 def _check_module(program: Program, name: ProbeName) -> None:
-    """The image's module, with or without .ko (kinst has it, FBT has not), or `kernel`, as on a real system."""
+    """The module must be the image's, with or without .ko (kinst writes it, FBT does not), or `kernel`, as on a live
+    system."""
     if not _is_module(program, name):
         raise no_module(name, program.image.module)
 
@@ -250,6 +256,7 @@ def _is_module(program: Program, name: ProbeName) -> bool:
 
 def _kinds(name: ProbeName, static: tuple[StaticProbe, ...], chosen: Rows) -> tuple[ProbeKind, ...]:
     kinds = []
+    # kinst's probes are named by offsets: `kinst::f:entry` means inlined copies, and was dispatched before.
     if name.matches_provider("kinst") and (not name.name or is_glob(name.name) or name.offset is not None):
         kinds.append(ProbeKind.KINST)
     if name.matches_provider("fbt"):
@@ -268,6 +275,7 @@ def _select(program: Program, known: Names, name: ProbeName, inlines: Inlines) -
     selection = known.select_matching(name.matches_function) if is_glob(pattern) else known.select_exact(pattern)
     if len(selection):
         return selection
+    # Only a literal name says so: a glob that matches nothing is no hint that an inlined function was meant.
     inline = None if is_glob(pattern) else only_inlined(name, inlines)
     if inline is not None:
         raise inline
@@ -287,6 +295,7 @@ def _at_address(
     if ProbeKind.KINST not in kinds and ProbeKind.SDT not in kinds and address != start:
         inside = f"{program.functions.names[row]}+{address - start:#x}"
         raise ProbeError(f"{name}: no function starts at {address:#x}, which is {inside}")
+    # fbt probes a function at its start only.
     if address != start:
         kinds = tuple(kind for kind in kinds if kind in (ProbeKind.KINST, ProbeKind.SDT))
     return _Wanted(name, kinds, address - start + (name.offset or 0), known.select_row(row), static)
@@ -303,18 +312,19 @@ def place_of(program: Program, address: int) -> str:
 def with_functions_at(program: Program, addresses: Sequence[int]) -> Program:
     """The program with a function `sub_<address>` for every address that is code of no known function.
 
-    It ends where the next function begins, and is at most `_UNNAMED` bytes long.
+    Each ends where the next function begins, after at most `_UNNAMED` bytes.
     """
     found: list[tuple[int, int]] = []
     for address in sorted(set(addresses)):
         size = unnamed_size(program, address)
+        # An address inside the function just added is in it already.
         if size is not None and (not found or sum(found[-1]) <= address):
             found.append((address, size))
     return replace(program, functions=_with_unnamed(program.functions, found)) if found else program
 
 
 def unnamed_size(program: Program, address: int) -> int | None:
-    """Bytes of the function that an address alone names; None: it is no code, or of a function that is known."""
+    """The size of the function that an address alone names; None: it is no code, or belongs to a known function."""
     functions, regions = program.functions, program.image.code_regions
     last = bisect_right(regions, address, key=lambda one: one.address) - 1
     end = regions[last].address + regions[last].size if last >= 0 else 0
@@ -326,7 +336,7 @@ def unnamed_size(program: Program, address: int) -> int | None:
 
 
 def _with_unnamed(functions: Functions, found: Sequence[tuple[int, int]]) -> Functions:
-    """Functions with more of them: address and size, ascending."""
+    """The functions with more of them, given by address and size, ascending."""
     addresses, sizes = np.array(found, np.uint64).T
     at = np.searchsorted(functions.address, addresses)
     names: list[str] = []
@@ -404,7 +414,7 @@ def _with_names(code: Decoded, name: ProbeName, sites: Sites) -> Sites:
 
 
 def _why_nothing(program: Program, code: Decoded, wanted: _Wanted, rows: Rows, refused: Refusals) -> str:
-    """Why a name comes to nothing, with the nearest thing that would do."""
+    """Why a name matches nothing, with the nearest thing that would do."""
     if len(refused):
         return _why_refused(program, code, refused)
     if wanted.offset is not None and ProbeKind.KINST in wanted.kinds:
@@ -428,7 +438,7 @@ def _why_refused(program: Program, code: Decoded, refused: Refusals) -> str:
 
 
 def why_not_there(code: Decoded, offset: int, rows: Rows) -> str:
-    """Why no instruction begins at an offset into some functions, and where the nearest ones do."""
+    """Why no instruction begins at an offset into some functions, and where the nearest ones begin."""
     if len(rows) > 1:
         return f"none of {len(rows)} functions has an instruction at offset {offset}"
     row = int(rows[0])

@@ -28,7 +28,8 @@ class Selection:
 
 
 class Names:
-    """Numbers for names: a function's row for its primary name, higher ones for aliases in use, as they come up."""
+    """Numbers for names: a function's row for its primary name, higher ones for aliases, in the order in which they
+    come up."""
 
     def __init__(self, functions: Functions) -> None:
         self._functions = functions
@@ -90,6 +91,6 @@ class Names:
 
 
 def base_name(name: str) -> str:
-    """A name that is the same for all parts of a function: control goes back and forth between `f` and `f.cold`. But
-    `f.part.0` is a function that `f` calls, or jumps to at its end."""
+    """A name that all parts of a function share: control goes back and forth between `f` and `f.cold`. But `f.part.0`
+    is a function of its own, which `f` calls, or jumps to at its end."""
     return _COLD.sub("", name) if ".cold" in name else name

@@ -15,7 +15,7 @@ Rows = NDArray[np.intp]
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """Instructions of some functions, and the range that each function has among them (first, last + 1; by its row)."""
+    """Instructions of some functions, and the range of rows that each function has among them (first, last + 1)."""
 
     functions: Functions
     instructions: Instructions
@@ -23,7 +23,7 @@ class Decoded:
     last: NDArray[np.int64]
 
     def of(self, rows: Rows) -> tuple[Rows, NDArray[np.int64]]:
-        """All instructions of the functions `rows`, and for each the position in `rows` of its function."""
+        """All instructions of some functions, and for each the position of its function in `rows`."""
         counts = self.last[rows] - self.first[rows]
         position = np.repeat(np.arange(len(rows)), counts)
         within = np.arange(len(position)) - np.repeat(np.cumsum(counts) - counts, counts)
@@ -36,7 +36,7 @@ class Decoded:
         return starts
 
     def around(self, address: int) -> str:
-        """``; kinst::f:4 before and kinst::f:9 behind it can be probed``: the nearest neighbours of a refused
+        """``; kinst::f:4 before and kinst::f:9 after it can be probed``: the nearest neighbours of a refused
         instruction. Empty if its function has none."""
         function = self.functions.row_at(address)
         if function is None:
@@ -45,7 +45,7 @@ class Decoded:
         verdicts = self.instructions.verdict[self.first[function] : self.last[function]]
         offsets = self.starts(function)[verdicts != Verdict.REFUSE]
         at = int(np.searchsorted(offsets, address - start))
-        near = [(offsets[at - 1 : at], "before"), (offsets[at : at + 1], "behind")]
+        near = [(offsets[at - 1 : at], "before"), (offsets[at : at + 1], "after")]
         name = self.functions.names[function]
         found = " and ".join(f"kinst::{name}:{offset[0]} {side}" for offset, side in near if len(offset))
         return f"; {found} it can be probed" if found else ""
@@ -61,7 +61,7 @@ def decoded(functions: Functions, instructions: Instructions) -> Decoded:
 
 @dataclass(frozen=True, slots=True)
 class Sites:
-    """Chosen instructions, and for each the position of its function in the rows that were asked for."""
+    """Chosen instructions, and for each the position of its function among the rows that were asked for."""
 
     instructions: Rows
     position: NDArray[np.int64]
@@ -69,12 +69,12 @@ class Sites:
 
 
 def kinst_sites(code: Decoded, rows: Rows) -> Sites:
-    """The sites of ``kinst::f:``: every instruction of some functions, and those that are refused."""
+    """The sites of ``kinst::f:``: every instruction of some functions, less those that are refused."""
     return _split(code, *code.of(rows))
 
 
 def kinst_sites_at(code: Decoded, rows: Rows, offset: int) -> Sites:
-    """The instruction at one offset of each function; functions without an instruction start there have none."""
+    """The instruction at one offset of each function; a function where no instruction begins there has none."""
     start = code.functions.address[rows] + np.uint64(offset)
     position = np.flatnonzero(np.uint64(offset) < code.functions.size[rows])
     found = np.searchsorted(code.instructions.address, start[position])
@@ -86,23 +86,25 @@ def kinst_sites_at(code: Decoded, rows: Rows, offset: int) -> Sites:
 def entry_sites(code: Decoded, rows: Rows) -> Sites:
     """The first instruction of each function that can be probed.
 
-    Only landing pads and the room for calls of the kernel's function tracer are skipped: control always passes through
-    them, so the probe still fires once per call. If nothing after that room can be probed, or if the function returns
-    to it in a loop, the room itself is probed.
+    Only landing pads and the call of the kernel's function tracer (fentry, or the nops of -fpatchable-function-entry)
+    are skipped: control always passes through them, so the probe still fires once per call. If nothing after them can
+    be probed, or if the function branches back to it in a loop, the tracer's call itself is probed: it is deferred.
     """
     first, last = code.first[rows], code.last[rows]
     position = np.flatnonzero(first < last)
     at = first[position]
-    room = np.full(len(at), -1)
+    # `tracer`: the first instruction of the tracer's call in each function, -1 where there is none.
+    tracer = np.full(len(at), -1)
     moving = np.ones(len(at), np.bool_)
     while moving.any():
         moving &= stepped_over(code.instructions, at) & (at + 1 < last[position])
-        room = np.where(moving & (room < 0) & (code.instructions.verdict[at] == Verdict.DEFER), at, room)
+        tracer = np.where(moving & (tracer < 0) & (code.instructions.verdict[at] == Verdict.DEFER), at, tracer)
         at += moving
+    # In a loop the probe would fire once per iteration, and FBT promises once per call.
     is_loop = (at > first[position]) & _is_among(code.instructions.address[at], _branched_to(code, rows))
     is_refused = (code.instructions.verdict[at] == Verdict.REFUSE) | is_loop
     is_unsure = is_refused | (code.instructions.verdict[at] == Verdict.DEFER)  # paravirt calls become sti, for example
-    at, is_refused = np.where(is_unsure & (room >= 0), room, at), is_refused & (room < 0)
+    at, is_refused = np.where(is_unsure & (tracer >= 0), tracer, at), is_refused & (tracer < 0)
     good = ~is_refused
     refused = at[is_refused]
     inner = np.where(is_loop[is_refused], np.uint8(Reason.LOOP_HEAD), code.instructions.reason[refused])
@@ -113,7 +115,7 @@ def entry_sites(code: Decoded, rows: Rows) -> Sites:
 
 
 def _is_among(address: NDArray[np.uint64], others: NDArray[np.uint64]) -> NDArray[np.bool_]:
-    """Which addresses are among others, which may be many: numpy's own way takes ten times as long."""
+    """Which addresses are among others, of which there may be many: np.isin takes ten times as long."""
     ordered = np.append(np.sort(others), np.uint64(0))
     place = np.searchsorted(ordered[:-1], address)
     result: NDArray[np.bool_] = (place < len(others)) & (ordered[place] == address)
@@ -121,7 +123,7 @@ def _is_among(address: NDArray[np.uint64], others: NDArray[np.uint64]) -> NDArra
 
 
 def _branched_to(code: Decoded, rows: Rows) -> NDArray[np.uint64]:
-    """Where direct branches of functions go within them."""
+    """Where direct branches of functions go within their function."""
     found, position = code.of(rows)
     target, flow = code.instructions.target[found], code.instructions.flow[found]
     within = target - code.functions.address[rows][position] < code.functions.size[rows][position]
@@ -130,8 +132,9 @@ def _branched_to(code: Decoded, rows: Rows) -> NDArray[np.uint64]:
 
 
 def stepped_over(found: Instructions, at: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Which of some instructions the entry of a function may be behind: landing pads, room for the function tracer."""
+    """Which instructions an entry may come after: landing pads, and the call of the function tracer."""
     reason, flow = found.reason[at], found.flow[at]
+    # After boot it is a call or a nop; an instruction that leaves the function is no part of it.
     passes = (flow == Flow.NEXT) | (flow == Flow.CALL)
     result: NDArray[np.bool_] = (reason == Reason.LANDING_PAD) | ((reason == Reason.TRACER_CALL) & passes)
     return result
@@ -140,8 +143,9 @@ def stepped_over(found: Instructions, at: NDArray[np.int64]) -> NDArray[np.bool_
 def return_sites(code: Decoded, rows: Rows) -> Sites:
     """Every way out of each function: returns, and tail calls.
 
-    Whether a conditional or an indirect jump leaves the function is known only when its next PC is. The runtime
-    computes that for an emulated one and fires only then; a copied one runs in its trampoline unseen, so it is refused.
+    Whether a conditional or an indirect jump leaves the function shows only when its next PC is known. The runtime
+    computes it for an emulated one, and fires only then; a copied one runs unobserved in its trampoline, so it is
+    refused.
     """
     found, position = code.of(rows)
     flow = code.instructions.flow[found]
@@ -153,12 +157,14 @@ def return_sites(code: Decoded, rows: Rows) -> Sites:
 
 
 def _leaves(code: Decoded, at: Rows) -> NDArray[np.bool_]:
-    """Direct jumps out of their function, but for those between the parts into which the compiler split one.
+    """Which direct jumps leave their function. Jumps between the parts into which the compiler split one (f, f.cold) do
+    not.
 
-    Where an alternative jumps to code that no function holds, that is its function's own, out of line: static_cpu_has()
-    of Linux tests there and jumps back.
+    An alternative that jumps to code in no function stays in its own, out of line: static_cpu_has() of Linux tests
+    there and jumps back.
     """
     functions = code.functions
+    # Unsigned: a target below the start wraps round, and is outside as well.
     own, target = code.instructions.function[at], code.instructions.target[at]
     outside = target - functions.address[own] >= functions.size[own]
     other = np.searchsorted(functions.address, target, "right") - 1

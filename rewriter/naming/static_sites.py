@@ -22,7 +22,7 @@ SDT: Final = "sdt"
 
 @dataclass(frozen=True, slots=True)
 class StaticRecords:
-    """All that an image says about its static probes: systemtap's notes, FreeBSD's linker sets, Linux' tracepoints."""
+    """All that an image says about its static probes: systemtap's notes, FreeBSD's linker sets, Linux's tracepoints."""
 
     image: Image
     notes: tuple[StaticNote, ...]
@@ -49,14 +49,16 @@ class StaticRecords:
         )
 
     def probes(self, functions: Functions) -> tuple[StaticProbe, ...]:
-        """The probes. Notes of one provider and name in one function are places of one; what a set says of the same
-        provider and name holds for it. Notes whose address is in no function are left out."""
+        """The probes. Notes of one provider and name in one function are places of one probe; what a set says of the
+        same provider and name applies to it. Notes whose address is in no function are left out."""
+        # Notes give places and operands, sets the types and the module: of one probe both are used.
         by_name = {(record.provider, dashed(record.name)): record for record in self.sets}
         found: dict[tuple[str, str, str], list[StaticNote]] = {}
         for note in self.notes:
             row = functions.row_at(note.place.address)
             if row is not None:
                 found.setdefault((note.provider, functions.names[row], note.name), []).append(note)
+        # A probe with notes fires at them; to let it fire at its probe function as well would count it twice.
         noted = {(provider, name) for provider, _, name in found}
         probes = [_noted(*key, group, by_name.get((key[0], key[2]))) for key, group in found.items()]
         made = (self._from_set(record) for key, record in by_name.items() if key not in noted)
@@ -88,8 +90,7 @@ def static_records(image: Image) -> StaticRecords:
 
 
 def provider_names(image: Image) -> tuple[str, ...]:
-    """Names of the providers that probes of an image may have: those there always are, and those of its static
-    probes."""
+    """The providers that probes of an image may name: the usual ones, and those of its static probes."""
     return tuple(dict.fromkeys((*PROVIDERS, *static_records(image).providers)))
 
 
@@ -105,13 +106,13 @@ def _noted(
 
 
 def _asked_for(tracepoint: Tracepoint) -> StaticProbe:
-    """A tracepoint has no function: it may be in many."""
+    """The probe of a tracepoint. It has no function: its places may be in many."""
     places = tuple(StaticPlace(nop, (), PlaceKind.BLOCK, block) for nop, block in tracepoint.places)
     return StaticProbe(SDT, tracepoint.system, "", tracepoint.name, places, callees=tracepoint.callees)
 
 
 def matching_static(probes: Sequence[StaticProbe], name: ProbeName, module: str) -> Rows:
-    """Rows of the probes that a name stands for. Provider `sdt` stands for all static probes, whatever provider each of
+    """Rows of the probes that a name matches. Provider `sdt` matches all static probes, whatever provider each of
     them names; `module` is the image's own."""
     address, is_image = name.address, name.matches_image(module)
     is_provider = matcher("" if name.provider == SDT else name.provider)
@@ -160,11 +161,13 @@ def _look(code: Decoded, image: Image, place: StaticPlace) -> tuple[int, Reason]
     if at >= last or int(found.address[at]) != place.address:
         return at, Reason.NO_NOP
     if place.kind is PlaceKind.CALL:
+        # Hardware checks that the landing pad is there, so the probe is on the instruction after it.
         at += bool(found.reason[at] == Reason.LANDING_PAD) and at + 1 < last
         return at, Reason(int(found.reason[at]))
     if place.kind is PlaceKind.BLOCK:  # a nop, or a jump by now: the kernel writes here
         is_refused = found.verdict[at] == Verdict.REFUSE
         return at, Reason(int(found.reason[at])) if is_refused else Reason.NONE
+    # systemtap's macro leaves one nop. Anything else there means that the note is of another build.
     is_nop = image.read(place.address, int(found.size[at])).startswith(image.facts.nops)
     return at, Reason(int(found.reason[at])) or (Reason.NONE if is_nop else Reason.NO_NOP)
 

@@ -1,4 +1,4 @@
-"""A probe name whose module or name field fits no probe of an image -> the error, with what was probably meant."""
+"""A probe name whose module or name field matches no probe of an image -> the error, with what was probably meant."""
 
 import difflib
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ def no_kind(name: ProbeName, static: Sequence[StaticProbe]) -> KinstError:
 
 
 def nothing(name: ProbeName) -> str:
-    """Why a name that may well name something does not."""
+    """Why a name that could name something does not."""
     text = "matches no instruction"
     if name.function or not is_glob(name.name):
         return text
@@ -43,7 +43,8 @@ def nothing(name: ProbeName) -> str:
 
 
 def _misnamed(name: ProbeName, what: str) -> KinstError:
-    """`what` tells what the last field may be. Fields that are left out are those on the left: one word is a name."""
+    """`what` says what the last field may be. The fields that are left out are the left ones: a single word is a
+    name."""
     alone = "" if name.function or name.provider else f"; those of a function {name.name} are {name.name}:"
     return ProbeNameError(f"{name}: the name of {what}, not {name.name!r}{_misplaced(name.function) or alone}")
 

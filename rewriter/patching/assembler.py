@@ -1,6 +1,6 @@
 """Assembly of amd64 or arm64, an instruction at a time -> bytes, made by keystone in a process of its own.
 
-A process, since keystone ends its own on some input, and may not come to an end on other.
+A process, since keystone ends its own on some input, and may not terminate on other.
 """
 
 import json
@@ -39,7 +39,7 @@ class Assembler:
         self._stop()
 
     def encode(self, text: str, address: int) -> bytes:
-        """The bytes of one instruction, as keystone has them: nobody has looked yet whether they are what `text` says.
+        """The bytes of one instruction, as keystone makes them: they are not yet checked against `text`.
 
         Raises:
             UsageError: why there are none.
@@ -54,7 +54,7 @@ class Assembler:
         raise UsageError(f"{text!r}: {_IN_WORDS.get(why, why.lower())}")
 
     def _ask(self, request: str) -> str | None:
-        """The answer to a line; None if the process ends instead, or does nothing."""
+        """The answer to a line; None if the process ends instead, or hangs."""
         process = self._running()
         assert process.stdin is not None and process.stdout is not None
         try:

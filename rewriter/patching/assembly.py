@@ -28,11 +28,11 @@ _TOKEN: Final = re.compile(r"%?[A-Za-z_.][\w.$@]*|[0-9][\w.]*|\s+|.")
 _NUMBER: Final = re.compile(r"0[xX][0-9a-fA-F]+|0[bB][01]+|0|[1-9][0-9]*")
 _SHOWN: Final = re.compile(r"(?<![\w%.])-?(?:0x[0-9a-f]+|[0-9]+)")
 _NAME: Final = re.compile(r"[A-Za-z_.]")
-# keystone comes to no end on some text that begins with no word. A colon is a segment's: gs:[0x10], %gs:0x10.
+# keystone does not terminate on some text that begins with no word. A colon is a segment's: gs:[0x10], %gs:0x10.
 _REFUSED: Final = re.compile(r"""["'=\\]|//|/\*|^[^A-Za-z]|^[\w.$]+:|(?<!\b[c-gsC-GS][sS]):|[^\x20-\x7e]""")
 _WORDS: Final = frozenset(("byte", "word", "dword", "qword", "xmmword", "ptr", "offset", "short", "rip"))
 _FEW: Final = 4  # candidates that a message lists
-_SHIFT: Final = 1 << 16  # how far an image is moved to see whether an instruction minds
+_SHIFT: Final = 1 << 16  # how far an image is moved to see whether an instruction depends on its address
 _RIP: Final = 16  # a displacement to begin with
 
 
@@ -88,7 +88,7 @@ class _Names:
 
 @dataclass(frozen=True, slots=True)
 class _Term:
-    """A number or name of an instruction's text: tokens `start` to before `end` of it, and its value."""
+    """A number or name in an instruction's text: its tokens from `start` to before `end`, and its value."""
 
     start: int
     end: int
@@ -112,14 +112,17 @@ class _Instruction:
         """Its bytes, read back."""
         names = self._names()
         try:
+            # Without names first: a symbol may be called like a register or a mnemonic's word, and then the machine's
+            # meaning wins.
             plain = self._with({})
-            if self._shows(plain, names):  # registers, and other words of the machine that a symbol is called, too
+            if self._shows(plain, names):  # registers, and other words of the machine that symbols may be called by
                 return plain
         except UsageError:
             if not names:
                 raise
         values = {name: self._value(name) for name in names}
         code = self._with(values)
+        # The same text at another address must give the same bytes, else an absolute address is in them.
         if self._symbols.moves and self._with(values, _SHIFT) != code:
             raise PatchError(
                 f"{self._text!r}: holds an address, and this image can be loaded elsewhere: take it relative to the PC"
@@ -127,7 +130,7 @@ class _Instruction:
         return code
 
     def _names(self) -> list[str]:
-        """Words in it that symbols of the image are called."""
+        """The words in it that are names of the image's symbols."""
         registers = self._symbols.facts.operand_registers
         words = dict.fromkeys(token for token in self._tokens[1:] if _NAME.match(token) and token != ".")
         known = [word for word in words if word.lower() not in registers and word.lower() not in _WORDS]
@@ -150,14 +153,17 @@ class _Instruction:
         address = self._address + shift
         values = {name: value + shift for name, value in values.items()} | {".": address}
         terms = list(self._terms(values))
-        behind = None
+        next_address = None
+        # RIP-relative distances count from the end, which is known once the length is: encoded first with a distance
+        # that fits.
         if any(term.is_rip_relative for term in terms):
-            behind = address + len(self._encoder.encode(self._rendered(terms, None)[0], address))
-        text, numbers = self._rendered(terms, behind)
+            next_address = address + len(self._encoder.encode(self._rendered(terms, None)[0], address))
+        text, numbers = self._rendered(terms, next_address)
         code = self._encoder.encode(text, address)
         read = self._disassembled(code, address)
-        if behind not in (None, address + len(code)):
+        if next_address not in (None, address + len(code)):
             raise PatchError(f"{self._text!r}: would become {read!r}, of another length for each operand")
+        # Our own encoder refuses what does not fit; keystone cuts it silently.
         if not self._encoder.is_ours:
             # Disassemblers leave out some numbers that are 0 or 1, which cannot have been cut.
             pairs = zip(terms, numbers, strict=True)
@@ -180,7 +186,7 @@ class _Instruction:
                 yield _Term(start, at, sign * self._number(token))
 
     def _added(self, at: int) -> tuple[int, int] | None:
-        """``+ 4`` from a token on: the number and the token behind it."""
+        """``+ 4`` from a token on: the number and the token after it."""
         found = [row for row in range(at, len(self._tokens)) if not self._tokens[row].isspace()][:2]
         if len(found) < 2 or self._tokens[found[0]] not in "+-" or not self._tokens[found[1]][0].isdigit():
             return None
@@ -193,20 +199,20 @@ class _Instruction:
         return int(token, 0)
 
     def _is_rip_relative(self, start: int, end: int) -> bool:
-        before, behind = "".join(self._tokens[:start]), "".join(self._tokens[end:])
-        operand = before.rpartition("[")[2] + behind.partition("]")[0]
+        before, after = "".join(self._tokens[:start]), "".join(self._tokens[end:])
+        operand = before.rpartition("[")[2] + after.partition("]")[0]
         in_brackets = "[" in before and "]" not in before.rpartition("[")[2]
         is_intel = in_brackets and re.search(r"\brip\b", operand, re.IGNORECASE) is not None
-        return is_intel or re.match(r"\s*\(\s*%rip\s*\)", behind) is not None
+        return is_intel or re.match(r"\s*\(\s*%rip\s*\)", after) is not None
 
-    def _rendered(self, terms: Sequence[_Term], behind: int | None) -> tuple[str, list[int]]:
-        """The text with its terms as hex numbers, and those numbers. `behind` is the address of the next instruction,
+    def _rendered(self, terms: Sequence[_Term], next_address: int | None) -> tuple[str, list[int]]:
+        """The text with its terms as hex numbers, and those numbers. `next_address` is that of the next instruction,
         which names beside rip are relative to."""
         parts, numbers, at = [], [], 0
         for term in terms:
             value = term.value
             if term.is_rip_relative:
-                value = _RIP if behind is None else value - behind
+                value = _RIP if next_address is None else value - next_address
             is_signed = not term.is_name and value < 0  # the sign stands before it
             parts += [*self._tokens[at : term.start], f"{-value if is_signed else value:#x}"]
             numbers.append(value)
@@ -214,7 +220,7 @@ class _Instruction:
         return "".join([*parts, *self._tokens[at:]]), numbers
 
     def _check(self, text: str, numbers: Sequence[int]) -> None:
-        """That the disassembly has the numbers in it."""
+        """Check that the disassembly has the numbers of the text."""
         shown = [int(one, 0) for one in _SHOWN.findall(text)]
         shown += [one << other for one in shown for other in shown if 0 < other < 64]  # arm64: #1, lsl #12
         made = [(one, other) for one in numbers for other in numbers if 0 < other < 64 and one << other in shown]

@@ -1,4 +1,4 @@
-"""Bytes of a program's code -> the end of the whole instructions that they lie in, and who else writes there."""
+"""A range of a program's code -> the end of the whole instructions that it touches, and who else writes there."""
 
 from typing import Final
 
@@ -61,7 +61,7 @@ class Code:
         return self._decoded[bounds], sum(bounds)
 
     def written(self, address: int, end: int) -> tuple[Reason, int] | None:
-        """Why somebody else writes between two addresses, and the end of what is written there."""
+        """Why someone else writes between two addresses, and where that ends."""
         boot = self.program.patched_at_boot
         relocated = np.insert(self.program.relocated, 2, np.uint64(Reason.RELOCATED), axis=1)
         ranges = np.concatenate([boot[boot[:, 2] != Reason.BREAKPOINT], relocated])  # those are looked up, not written
@@ -69,5 +69,5 @@ class Code:
         rows = np.flatnonzero((start < np.uint64(end)) & (start + size > np.uint64(address)))
         if not len(rows):
             return None
-        behind = int((start[rows] + size[rows]).max())
-        return Reason(int(ranges[rows[0], 2])), behind
+        end = int((start[rows] + size[rows]).max())
+        return Reason(int(ranges[rows[0], 2])), end

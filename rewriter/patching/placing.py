@@ -28,19 +28,18 @@ Encoder = Callable[[Program, PatchRequest, int], bytes]  # the third is the addr
 def add_patches(
     program: Program, requests: Sequence[PatchRequest], sites: NDArray[np.void], encode: Encoder, *, force: bool
 ) -> Program:
-    """The program with more patches.
-
-    A probe on what was patched fires before the patch's instruction; what is probed cannot be patched.
+    """The program with more patches. A probe on what was patched fires before the patch's instruction; what is probed
+    cannot be patched.
 
     Args:
         program: what it has so far.
         requests: what is wanted.
         sites: SITE records of probes that the image has already.
-        encode: gives the bytes of a request that is to be at an address.
-        force: a patch may go on behind the end of its function.
+        encode: gives the bytes of a request at an address.
+        force: a patch may extend beyond the end of its function.
 
     Raises:
-        KinstError: the first request that cannot be carried out, and why.
+        KinstError: the first request that cannot be met, and why.
     """
     if program.image.kind is FileKind.REL:
         raise PatchError(f"{program.image.path}: a module that is not linked has no addresses: it cannot be patched")
@@ -56,7 +55,7 @@ def add_patches(
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where a patch begins: a function of a program that has one there."""
+    """Where a patch begins: in a function that has an instruction there."""
 
     program: Program
     row: int
@@ -64,7 +63,7 @@ class _Place:
     name: str  # as the user calls it
 
     @property
-    def room(self) -> int:
+    def remaining(self) -> int:
         """Bytes from here to the end of the function."""
         functions = self.program.functions
         return int(functions.address[self.row]) + int(functions.size[self.row]) - self.address
@@ -81,11 +80,12 @@ def _patch(
 ) -> Patch:
     program, place = code.program, _found(code.program, request)
     new = request.code or encode(program, request, place.address)
+    # Whole instructions are replaced: what is left of one that is cut would run as other instructions.
     end = code.end_of(place.address, len(new))
     size = end - place.address
-    if size > place.room and not force:
+    if size > place.remaining and not force:
         raise PatchError(
-            f"{counted(len(new), 'byte')} do not fit: {place.name} has {place.room:,} to the end of its function "
+            f"{counted(len(new), 'byte')} do not fit: {place.name} has {place.remaining:,} to the end of its function "
             "(--force writes on)"
         )
     _check_free(code, place, end, sites, patches)
@@ -133,34 +133,36 @@ def _check_free(code: Code, place: _Place, end: int, sites: NDArray[np.void], pa
         if place.address < patch.end and patch.address < end:
             raise PatchError(f"{place_name(place.program, patch.address)} is patched already: {patch.text}")
     starts = sites["address"]
+    # A site's original bytes are in the manifest already, and would not be those of the patch.
     probed = starts[(starts < np.uint64(end)) & (starts + sites["size"] > np.uint64(place.address))]
     if len(probed):
         name = place_name(place.program, int(probed[0]))
         raise PatchError(f"{name} is probed already: patch the image first, then put probes into it")
     written = code.written(place.address, end)
     if written is not None:
-        reason, behind = written
-        raise PatchError(f"{place.name} is refused: {reason.text}{_behind(place, behind)}")
+        reason, resumes = written
+        raise PatchError(f"{place.name} is refused: {reason.text}{_resumption(place, resumes)}")
 
 
-def _behind(place: _Place, address: int) -> str:
-    """``; f+0x9 is behind it``, if the function goes on there."""
+def _resumption(place: _Place, address: int) -> str:
+    """``; f+0x9 comes after it``, if the function goes on there."""
     functions = place.program.functions
-    return f"; {place_name(place.program, address)} is behind it" if functions.row_at(address) == place.row else ""
+    return f"; {place_name(place.program, address)} comes after it" if functions.row_at(address) == place.row else ""
 
 
 def _check_whole(place: _Place, code: bytes) -> None:
-    """The code is whole instructions by itself, else what follows would be read as part of it."""
+    """The new code must be whole instructions by itself, else what follows would be read as part of it."""
     found = place.program.dissector.dissect(
         np.frombuffer(code, np.uint8), place.address, np.array([[0, len(code)]], np.int64)
     )
     if int(found.size.sum()) != len(code) or (found.reason == Reason.UNDECODABLE).any():
-        raise PatchError(f"{code[:16].hex(' ')}{' ...' * (len(code) > 16)} are no whole instructions")
+        raise PatchError(f"{code[:16].hex(' ')}{' ...' * (len(code) > 16)} are not whole instructions")
 
 
 def _nops(program: Program, size: int) -> bytes:
-    """`size` bytes that do nothing, in as few instructions as there can be."""
+    """`size` bytes that do nothing, in as few instructions as possible."""
     nops, parts = program.image.facts.sized_nops, b""
+    # The largest first: one long nop decodes faster than many short ones, and disassembles as one line.
     for one in sorted(nops, reverse=True):
         parts += nops[one] * ((size - len(parts)) // one)
     return parts
@@ -176,7 +178,7 @@ def place_name(program: Program, address: int) -> str:
 
 
 def wrong_patches(program: Program) -> Iterator[str]:
-    """A sentence for each patch that is not what `add_patches` could have made of the original."""
+    """A sentence for each patch that `add_patches` could not have made of the original."""
     code = Code(with_patches(program, ()))
     for patch in program.patches:
         name = place_name(program, patch.address)

@@ -1,4 +1,4 @@
-"""``WHERE = WHAT`` as the user wrote it -> a place and what shall be written there, neither of them looked up yet."""
+"""``WHERE = WHAT`` as the user wrote it -> a place and what is written there, not looked up yet."""
 
 import re
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ _ADDRESSES: Final = 1 << 64
 
 @dataclass(frozen=True, slots=True)
 class PatchRequest:
-    """One `--patch`: `offset` bytes behind a function or an address, `code` if the bytes are given, else `assembly`."""
+    """One `--patch`: `offset` bytes after a function or an address; `code` if the bytes are given, else `assembly`."""
 
     text: str  # blanks and line ends as one blank or a semicolon
     base: str  # the name of a function, or an address in hex

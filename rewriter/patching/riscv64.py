@@ -82,10 +82,10 @@ _PSEUDO: Final[Mapping[tuple[str, int], str]] = {
 
 
 def encode(text: str, address: int) -> bytes:
-    """The bytes of one instruction: 2 or 4, or 8 for what takes two.
+    """The bytes of one instruction: 2 or 4, or 8 for pseudoinstructions that take two.
 
     Raises:
-        UsageError: it is none that is known here, or an operand does not fit.
+        UsageError: the instruction is unknown here, or an operand does not fit.
     """
     try:
         return _encoded(text, address)
@@ -134,7 +134,7 @@ def _signed(text: str, bits: int) -> int:
 
 
 def _distance(text: str, address: int, bits: int) -> int:
-    """From an address to the one in `text`: a signed number of so many bits, even."""
+    """From an address to the one in `text`: signed, even, and of at most `bits` bits."""
     distance = (_number(text, 0, (1 << 64) - 1) - address + (1 << 63)) % (1 << 64) - (1 << 63)
     if not -(1 << bits - 1) <= distance < 1 << bits - 1 or distance % 2:
         raise ValueError(f"{text} is out of reach, {distance:#x} bytes away, or odd")

@@ -3,7 +3,7 @@
 The appended part, each piece aligned:
 
     trampolines            a multiple of a page; the new PT_LOAD
-    data                   in it, behind them: .kinst.data of a standalone image
+    data                   in it, after them: .kinst.data of a standalone image
     program headers        only where no spare entry was found and the table had to move
     manifest               .kinst.manifest
     note                   .note.kinst, of a standalone image
@@ -62,20 +62,21 @@ NAMES_SECTION: Final = ".kinst.shstrtab"
 DATA_SECTION: Final = ".kinst.data"  # counters or a ring
 NOTE_SECTION: Final = ".note.kinst"
 RELOCATIONS_SECTION: Final = f".rela{TEXT_SECTION}"
-_MOST_NAMES: Final = 1 << 20  # bytes that sections may point into behind the table of names, if they have one
+_MOST_NAMES: Final = 1 << 20  # bytes by which names may lie after their table, if there is one
 PT_NULL: Final = 0
 PT_PHDR: Final = 6
 PT_GNU_STACK: Final = 0x6474E551
 _STB_GLOBAL_FUNC: Final = 1 << 4 | STT_FUNC
 
 
-# Entries that no loader of kernels or firmware reads, the best first. PT_NOTE is not one: QEMU and Xen boot by it.
+# Entries that no loader of kernels or firmware reads, the best first. PT_NOTE is not among them: QEMU and Xen find the
+# boot protocol by it.
 SPARE: Final = (PT_NULL, PT_GNU_STACK)
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Bytes that belong together: their description, their file offset, and the bytes in parts."""
+    """Bytes that belong together: a description, their file offset, and the bytes, in parts."""
 
     what: str
     offset: int
@@ -89,7 +90,7 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """What the patched file has besides the original bytes and the patches at the sites."""
+    """What the patched file has besides the original's bytes and the patches at its sites."""
 
     manifest: Manifest
     changes: tuple[Piece, ...]  # header bytes changed in place
@@ -128,11 +129,13 @@ def lay_out(
 
 
 def _trampolines(plan: Plan, tail: _Tail) -> tuple[int, tuple[int, int], tuple[Piece, ...]]:
-    """The file offset of the trampolines, then as `_program_headers`; without any nothing of the loader's changes."""
+    """The file offset of the trampolines, then as `_program_headers`. Without trampolines the loader sees nothing
+    new."""
     header = read_elf_header(plan.original.data)
     if not plan.placement.size:
         return 0, (header.phoff, header.phnum), ()
     if plan.image.kind is FileKind.REL:
+        # Fields of references must be 0 in the file: see `kinst.rewriter.relocations`.
         code = blanked(plan.trampolines, plan.placement.address, _references(plan))
         return tail.add("trampolines", CHUNK, code.data)[0], (header.phoff, header.phnum), ()
     offset, _ = tail.add("trampolines", CHUNK, plan.trampolines.data)
@@ -142,11 +145,11 @@ def _trampolines(plan: Plan, tail: _Tail) -> tuple[int, tuple[int, int], tuple[P
 
 
 def _program_headers(plan: Plan, tail: _Tail, offset: int) -> tuple[tuple[int, int], tuple[Piece, ...]]:
-    """((e_phoff, e_phnum), the entry rewritten in place if one was spare).
+    """((e_phoff, e_phnum), the entry that is rewritten in place, if one was spare).
 
-    A moved table follows the trampolines inside the new segment, so that a PT_PHDR stays true. It is sorted into the
-    loadable segments by address, as the ELF specification asks; a spare entry stays where it is, which QEMU, U-Boot,
-    GRUB and binutils accept.
+    A moved table follows the trampolines inside the new segment, so that PT_PHDR, which must lie in a loaded segment,
+    stays true. There the new entry is sorted among the PT_LOADs by address, as the ELF specification asks; a spare
+    entry stays where it is, which QEMU, U-Boot, GRUB and binutils accept.
     """
     data = plan.original.data
     header = read_elf_header(data)
@@ -156,6 +159,7 @@ def _program_headers(plan: Plan, tail: _Tail, offset: int) -> tuple[tuple[int, i
     if at is not None and _is_its_own(plan, place):
         entry = Piece(f"program header {at}", place, (memoryview(_segment(plan, offset, 0).tobytes()),))
         return (header.phoff, header.phnum), (entry,)
+    # PN_XNUM and more move the count to section header 0, which few loaders know.
     if header.phnum + 1 >= PN_XNUM:
         raise ImageError(f"{plan.image.path}: {header.phnum} program headers leave no room for one more")
     moved = _extended_table(plan, rows, offset)
@@ -164,11 +168,12 @@ def _program_headers(plan: Plan, tail: _Tail, offset: int) -> tuple[tuple[int, i
 
 
 def _extended_table(plan: Plan, rows: NDArray[np.void], offset: int) -> NDArray[np.void]:
-    """The program headers with one more, as they come after the trampolines at file offset `offset`."""
+    """The program headers with the new one, as they stand after the trampolines at file offset `offset`."""
     size = (len(rows) + 1) * PROGRAM_HEADER.itemsize
     new = _segment(plan, offset, size)
     higher = np.flatnonzero((rows["kind"] == PT_LOAD) & (rows["address"] > new["address"]))
     moved = np.insert(rows, int(higher[0]) if len(higher) else _after_last_load(rows), new)
+    # Dynamic linkers compute the load bias from PT_PHDR: it must say where the table is now.
     itself = moved["kind"] == PT_PHDR
     moved["offset"][itself] = offset + plan.placement.size
     moved["size"][itself] = moved["file_size"][itself] = size
@@ -178,15 +183,16 @@ def _extended_table(plan: Plan, rows: NDArray[np.void], offset: int) -> NDArray[
 
 
 def _spare(plan: Plan, rows: NDArray[np.void]) -> int | None:
-    """The entry that is taken. A library's PT_GNU_STACK is read: without it glibc takes the library for one that wants
-    executable stacks, and since 2.41 refuses to dlopen it."""
+    """The entry that is taken. In a library PT_GNU_STACK is not spare: without it glibc assumes that the library wants
+    an executable stack, and since 2.41 refuses to dlopen it."""
     kinds = SPARE[:1] if is_library(plan.original.data, plan.original.segments) else SPARE
     places = (np.flatnonzero(rows["kind"] == kind) for kind in kinds)
     return next((int(found[-1]) for found in places if len(found)), None)
 
 
 def _is_its_own(plan: Plan, place: int) -> bool:
-    """Whether no byte of the program header at this file offset is the ELF header's or code with sites as well."""
+    """Whether the program header at this file offset shares no byte with the ELF header, nor with code that has
+    sites."""
     end = place + PROGRAM_HEADER.itemsize
     sites = plan.image.offsets_of(plan.manifest.patched["address"])
     longest = max(map(len, plan.image.facts.breakpoints.values()))
@@ -199,7 +205,8 @@ def _after_last_load(rows: NDArray[np.void]) -> int:
 
 
 def _segment(plan: Plan, offset: int, headers_size: int) -> NDArray[np.void]:
-    """The PT_LOAD of the trampolines: readable and executable, congruent to its file offset modulo a page."""
+    """The PT_LOAD of the trampolines: readable and executable, its address congruent to its file offset modulo a
+    page."""
     place, size = plan.placement, plan.placement.size + headers_size
     row = np.zeros((), PROGRAM_HEADER)
     flags = PF_R | PF_X | (PF_W if plan.data_size else 0)
@@ -236,13 +243,15 @@ def _sections(
         new.append(_section(names.add(NOTE_SECTION), SHT_NOTE, *tail.add("note", 4, note), 4))
     new.append(_section(names.add(SECTION), SHT_PROGBITS, *tail.add("manifest", 8, *packed), 8))
     if plan.image.kind is FileKind.REL:
-        new[-1]["flags"] = SHF_EXCLUDE  # it is not about what a linker makes of the module
+        new[-1]["flags"] = SHF_EXCLUDE  # nothing of it concerns what a linker makes of the module
+    # A new .symtab links to its .strtab by index, so both come when all others but the names are there.
     if trampoline_symbols and plan.placement.size:
         new += _symbol_tables(plan, tail, rows, names, text_index, text_index + len(new))
     index = len(rows) + len(new)
     name = names.add(NAMES_SECTION)
     new.append(_section(name, SHT_STRTAB, *tail.add("section names", 1, memoryview(names.data)), 1))
     table = np.concatenate([rows, np.array(new)])
+    # SHN_LORESERVE and more would need extended numbering, which LIEF does not read.
     if len(table) >= SHN_LORESERVE:
         raise ImageError(f"{plan.image.path}: {len(rows)} sections leave no room for {len(new)} more")
     offset, _ = tail.add("section headers", 8, memoryview(table.tobytes()))
@@ -274,7 +283,7 @@ def _references(plan: Plan) -> References:
 
 
 def _relocations(plan: Plan, tail: _Tail, rows: NDArray[np.void], names: "_Names") -> Sequence[NDArray[np.void]]:
-    """The relocations of a module's trampolines, if these refer to anything."""
+    """The relocations of a module's trampolines, if they refer to anything."""
     found = _references(plan)
     if not len(found):
         return []
@@ -293,10 +302,10 @@ def _data_section(plan: Plan, names: "_Names", offset: int) -> NDArray[np.void]:
 
 
 class _Names:
-    """A string table that begins with the original's bytes."""
+    """A string table that begins with the original's bytes: the original's offsets into it stay valid."""
 
     def __init__(self, original: bytes, used: int) -> None:
-        """`used`: what names of the original may point into, though it has no table, or one that ends there."""
+        """`used`: up to where names of the original point, though there is no table, or one that ends earlier."""
         self.data = (original or b"\0").ljust(used, b"\0")
         if self.data[-1]:
             self.data += b"\0"
@@ -325,10 +334,10 @@ def _bytes_of(data: NDArray[np.uint8], rows: NDArray[np.void], index: int) -> by
 def _symbol_tables(
     plan: Plan, tail: _Tail, rows: NDArray[np.void], names: _Names, text_index: int, index: int
 ) -> Sequence[NDArray[np.void]]:
-    """Extended copies of .symtab and .strtab; `rows` then points at the copies. New rows, from `index` on, where the
-    image has none.
+    """Extended copies of .symtab and .strtab, at which `rows` then points; or new rows, from `index` on, if the image
+    has none.
 
-    The new symbols are global: a local one may not follow the globals (sh_info), and the originals keep their indexes.
+    The new symbols are global: local ones must come before all globals (sh_info), and the originals keep their indexes.
     """
     found = np.flatnonzero(rows["kind"] == SHT_SYMTAB)
     table = int(found[0]) if len(found) else 0
@@ -342,13 +351,13 @@ def _symbol_tables(
         rows["offset"][strings], rows["size"][strings] = string_places
         return []
     symtab = _section(names.add(".symtab"), SHT_SYMTAB, *places, 8)
-    # behind those that are there already
+    # .strtab comes right after it
     symtab["link"], symtab["info"], symtab["entry_size"] = index + 1, 1, SYMBOL.itemsize
     return [symtab, _section(names.add(".strtab"), SHT_STRTAB, *string_places, 1)]
 
 
 def trampoline_symbols_of(plan: Plan, section: int, strings: bytes) -> tuple[NDArray[np.void], bytes]:
-    """Symbols `kinst$<function>+<offset>`, one a trampoline, and the string table extended by their names."""
+    """Symbols `kinst$<function>+<offset>`, one a trampoline, and the string table with their names."""
     manifest, facts = plan.manifest, plan.image.facts
     sites = manifest.sites
     starts = manifest.functions["address"][sites["function"]]
@@ -363,15 +372,17 @@ def trampoline_symbols_of(plan: Plan, section: int, strings: bytes) -> tuple[NDA
     slots = sites["trampoline"]
     symbols["value"] = slots
     symbols["size"] = np.minimum(np.append(slots[1:], np.uint64(plan.placement.end)) - slots, facts.longest_trampoline)
+    # st_value of an ET_REL file is an offset into its section.
     if plan.image.kind is FileKind.REL:
         symbols["value"] -= np.uint64(plan.placement.address)
     return symbols, strings + b"".join(encoded)
 
 
 def _elf_header(data: NDArray[np.uint8], program_headers: tuple[int, int], sections: _SectionTable) -> bytes:
-    """The ELF header with new e_phoff, e_phnum and section table; the rest is unchanged."""
+    """The ELF header with new e_phoff, e_phnum and section table; all else stays."""
     fields = list(ELF_HEADER.unpack(data[: ELF_HEADER.size].tobytes()))
+    # By position in ELF_HEADER: phoff 5, shoff 6, phnum 10, shentsize 11, shnum 12, shstrndx 13.
     fields[5], fields[10] = program_headers
     fields[6], fields[12], fields[13] = sections.offset, sections.count, sections.names_index
-    fields[11] = SECTION_HEADER.itemsize  # 0 where there was no table
+    fields[11] = SECTION_HEADER.itemsize  # 0 if there was no table
     return ELF_HEADER.pack(*fields)

@@ -15,7 +15,7 @@ def merge(earlier: Manifest, fresh: Manifest) -> Manifest:
     """Sites and probes of both, not numbered yet; those of `earlier` come first.
 
     Raises:
-        ProbeError: a fresh site is inside an instruction that was patched earlier (other symbols give other bounds).
+        ProbeError: a new site lies inside an instruction that was patched earlier (other symbols give other bounds).
     """
     functions, names, function_of = _merge_functions(earlier, fresh)
     static, static_of = _merge_static(earlier.static, fresh.static)

@@ -1,4 +1,4 @@
-"""Resolved probe names -> everything that a patched image has besides the original: a value to show or to write."""
+"""Resolved probe names -> everything that a patched image has besides the original, as a value to show or to write."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -26,17 +26,17 @@ from kinst.targets.image import Image
 from kinst.targets.instruction import KEPT, KEPT_BYTES, Instructions, Reason, Verdict
 from kinst.targets.manifest.packed import ENABLING, FUNCTION, PROBE, SITE, Manifest, Method, ProbeKind, probe_keys
 
-_BATCH: Final = 1 << 18  # sites handled at a time: temporaries stay small
+_BATCH: Final = 1 << 18  # sites handled at a time, to bound temporaries
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to write. The manifest lacks only what depends on the file: the SHA-256 and the header bytes to restore.
+    """What to write. The manifest lacks only what depends on the file: its SHA-256, and the header bytes to restore.
 
-    `image` has the user's patches, and `original` has not. `trampolines` holds the bytes of the segment, but for the
-    zeros of a standalone image's data, which are behind them. `lost` are resolved sites that cannot have a trampoline
-    there, with rows of the program's functions; `no_jumps` are addresses of those that a standalone image cannot have,
-    and why.
+    `image` has the user's patches, `original` has not. `trampolines` are the bytes of the segment, without the zeros of
+    a standalone image's data after them. `lost` are resolved sites that cannot have a trampoline at this place, with
+    rows of the program's functions; `no_jumps` are the addresses of sites that a standalone image cannot have, with the
+    reason.
     """
 
     image: Image
@@ -49,7 +49,7 @@ class Plan:
 
     @property
     def data_size(self) -> int:
-        """Bytes of the segment behind the trampolines."""
+        """Bytes of the segment after the trampolines."""
         return self.placement.size - len(self.trampolines)
 
 
@@ -67,12 +67,12 @@ def make_plan(
         resolution: of the probe names, none of them with an error.
         trampoline_base: where the user wants the trampolines.
         earlier: the manifest of the patched image that this rewriting adds to.
-        method: how displaced instructions are carried out, those of `earlier`, too; None: as before, or AUTO. The
-            runtime acts on it: there are trampolines all the same.
-        progress: told while trampolines are made.
+        method: how displaced instructions are run, those of `earlier`, too; None: as before, or AUTO. It is for the
+            runtime; trampolines are made in any case.
+        progress: notified while trampolines are made.
 
     Raises:
-        PlacementError: no room for the trampolines where they can be reached.
+        PlacementError: no room for the trampolines within reach.
         ProbeError: an addition that contradicts what was patched earlier.
     """
     program = resolution.program
@@ -83,17 +83,19 @@ def make_plan(
         sites = site_instructions(program.image, program.dissector, manifest)
     facts = program.image.facts
     code = probed_code(manifest.sites["address"], facts.trampoline_window)
+    # Slots are counted before the segment is placed, since its place depends on its size: so the count must hold for
+    # any address in `span`.
     span = _span(program.original, code, len(sites), trampoline_base)
     slots, size = trampoline_alloc(program.dissector.slot_counts(sites, span), facts.slot_size)
     placement = NOWHERE
     if size:
         if program.image.kind is FileKind.REL:
-            placement = _behind(program.original, size, trampoline_base)
+            placement = _after_module(program.original, size, trampoline_base)
         else:
             placement = place(program.image.segments, code, size, facts.trampoline_window, trampoline_base)
     manifest.sites["trampoline"] = slots + np.uint64(placement.address)
     trampolines, reason = make_trampolines(program.dissector, manifest, sites, placement, progress)
-    # Only an earlier rewriting's: code that what is added now shows to be data.
+    # Refused sites come only from an earlier rewriting: what is added now shows them to be data.
     reason[sites.verdict == Verdict.REFUSE] = sites.reason[sites.verdict == Verdict.REFUSE]
     lost = _lost(program, sites, reason)
     if len(lost):
@@ -105,8 +107,8 @@ def make_plan(
     return Plan(program.image, program.original, manifest, placement, trampolines, lost)
 
 
-def _behind(module: Image, size: int, base: int | None) -> Placement:
-    """Behind the end of a module: the addresses of its sections are their file offsets."""
+def _after_module(module: Image, size: int, base: int | None) -> Placement:
+    """After the end of a module: its sections have their file offsets as addresses."""
     if base is not None:
         raise PlacementError(
             f"{module.path}: a module's trampolines are one of its sections, which its loader places: there is nothing "
@@ -117,7 +119,7 @@ def _behind(module: Image, size: int, base: int | None) -> Placement:
 
 
 def _span(image: Image, code: int, count: int, base: int | None) -> tuple[int, int]:
-    """Addresses between which the trampolines of so many sites will be."""
+    """The addresses between which the trampolines of `count` sites will be."""
     facts = image.facts
     if base is None and image.kind is not FileKind.REL:
         low = code - code % facts.trampoline_window
@@ -136,7 +138,7 @@ def tool_version() -> str:
 
 
 def probed_code(addresses: NDArray[np.uint64], window: int) -> int:
-    """The first site in the window that holds most of them."""
+    """The first site in the window that holds most sites."""
     windows, first, counts = np.unique(addresses // np.uint64(window), return_index=True, return_counts=True)
     return int(addresses[first[int(np.argmax(counts))]]) if len(windows) else 0
 
@@ -149,7 +151,7 @@ def _lost(program: Program, sites: Instructions, reason: NDArray[np.uint8]) -> R
 
 
 def _check_reach(lost: Refusals, count: int, base: int | None) -> None:
-    """If some operands cannot reach a default place, their sites are lost; with a place that the user gave, it is an
+    """Sites whose operands do not reach a place of our own choice are lost; with a place that the user chose it is an
     error."""
     out = lost.reason == Reason.OUT_OF_REACH
     if len(lost) == count and not out.all():
@@ -163,9 +165,10 @@ def _check_reach(lost: Refusals, count: int, base: int | None) -> None:
 
 
 def manifest_of(resolution: Resolution) -> tuple[Manifest, NDArray[np.intp]]:
-    """The manifest without trampolines, and the instruction of each of its sites."""
+    """The manifest without trampolines, and the row of the instruction of each of its sites."""
     program, names = resolution.program, resolution.names
     pairs = _pairs(resolution)
+    # The packing of `_pairs`: instruction, name, kind.
     at, name, kind = (
         (pairs >> np.uint64(34)).astype(np.intp),
         pairs >> np.uint64(2) & np.uint64(0xFFFF_FFFF),
@@ -182,7 +185,7 @@ def manifest_of(resolution: Resolution) -> tuple[Manifest, NDArray[np.intp]]:
     holding[is_static] = found.function[at[is_static]].astype(np.uint64)  # its primary name
     name[is_static] = holding[is_static][first][static_row]
     row_of = names.row_of()
-    # A table of all names: sorting those of three million sites takes a second.
+    # A table indexed by name: to sort those of three million sites takes a second.
     is_used = np.zeros(len(row_of), np.bool_)
     is_used[name] = is_used[holding] = True
     used = np.flatnonzero(is_used)
@@ -226,20 +229,21 @@ def manifest_of(resolution: Resolution) -> tuple[Manifest, NDArray[np.intp]]:
 
 
 def _pairs(resolution: Resolution) -> NDArray[np.uint64]:
-    """Every (instruction, name, kind) once, ascending: one 64-bit word each, 30 + 32 + 2 bits."""
+    """Every (instruction, name, kind) once, ascending, packed into one 64-bit word: 30 + 32 + 2 bits."""
     parts = [
         choice.instructions.astype(np.uint64) << np.uint64(34)
         | choice.names.astype(np.uint64) << np.uint64(2)
         | choice.kinds
         for choice in (outcome.choice for outcome in resolution.outcomes)
     ]
+    # One kinst name yields them in order already, and to look costs less than to sort.
     pairs = np.concatenate([np.zeros(0, np.uint64), *parts])
     return pairs if (pairs[:-1] < pairs[1:]).all() else np.unique(pairs)
 
 
 def _number(keys: NDArray[np.uint64]) -> tuple[NDArray[np.void], NDArray[np.int64]]:
     """Probe keys (see `probe_keys`) -> the PROBE records in their order, and the row of each key."""
-    if (keys[:-1] <= keys[1:]).all():  # as with only kinst probes: no need to sort 6 million again
+    if (keys[:-1] <= keys[1:]).all():  # as with kinst probes alone: 6 million are not sorted again
         fresh = np.ones(len(keys), np.bool_)
         fresh[1:] = keys[1:] != keys[:-1]
         unique, number = keys[fresh], np.cumsum(fresh) - 1
@@ -278,8 +282,10 @@ def _site_records(resolution: Resolution, at: NDArray[np.intp], function: NDArra
 
 
 def instruction_bytes(image: Image, addresses: NDArray[np.uint64], sizes: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """(n, 16) bytes of instructions, zero-padded."""
+    """(n, 16): the bytes of instructions, zero-padded."""
     offsets = image.offsets_of(addresses)
+    # A view of 16 bytes at every offset of the file gathers all in one pass. The last 15 offsets have no such view:
+    # they are copied one by one.
     last_whole = len(image.data) - KEPT
     from_each_byte: NDArray[np.void] = np.ndarray((last_whole + 1,), f"V{KEPT}", image.data, strides=(1,))
     code = from_each_byte[np.minimum(offsets, last_whole)].view(np.uint8).reshape(-1, KEPT)
@@ -297,7 +303,7 @@ def make_trampolines(
     placement: Placement,
     progress: Progress = silent,
 ) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-    """Bytes of the segment, and the Reason of every site that cannot have its trampoline there, or 0.
+    """The bytes of the segment, and for each site the `Reason` why it cannot have its trampoline there, or 0.
 
     `sites` are the instructions of the manifest's sites, whose slots and original bytes are set.
     """
@@ -318,31 +324,32 @@ def make_trampolines(
 
 
 def put_slots(segment: NDArray[np.uint8], offsets: NDArray[np.uint64], code: NDArray[np.uint8], slot_size: int) -> None:
-    """Write trampolines, of which each has the slots that are not all filler, and one at least. What would be behind
-    the end, as if a manifest says so, is left out."""
+    """Write trampolines: of each the slots that are not all filler, and at least one. What a damaged manifest would put
+    after the end is left out."""
     table = segment.reshape(-1, slot_size)
     at = offsets // np.uint64(slot_size)
     table[at] = code[:, :slot_size]
     for start in range(slot_size, code.shape[1], slot_size):
         at = at + np.uint64(1)
         part = code[:, start : start + slot_size]
+        # A slot of one repeated byte is filler: the next site's trampoline may be there.
         rows = (part != part[:, -1:]).any(axis=1) & (at < len(table))
         table[at[rows]] = part[rows]
 
 
 def take_rows(sites: Instructions, rows: slice) -> Instructions:
-    """A run of rows, without a copy."""
+    """Rows as views, without a copy."""
     return Instructions(*(getattr(sites, name)[rows] for name in Instructions.__slots__))
 
 
 def filled(facts: ArchFacts, size: int) -> NDArray[np.uint8]:
-    """`size` bytes of the machine's breakpoint in its widest form, so that a stray jump stops cleanly."""
+    """`size` bytes of the machine's widest breakpoint: a stray branch stops at once."""
     widest = np.frombuffer(facts.breakpoints[max(facts.breakpoints)], np.uint8)
     return np.tile(widest, size // len(widest))
 
 
 def without_sites(manifest: Manifest, gone: NDArray[np.bool_]) -> Manifest:
-    """The manifest without some sites, and without the probes that had no others."""
+    """The manifest without some sites, and without the probes that had no other sites."""
     kept = ~gone[manifest.enablings["site"]]
     enablings = manifest.enablings[kept]
     alive = np.zeros(len(manifest.probes), np.bool_)

@@ -1,8 +1,8 @@
 """Where the probed code is, and how many sites it has -> where the trampolines go, and which slot each site gets.
 
-kinst's chunk allocator (trampoline.c: struct trampchunk, kinst_trampoline_alloc), for a file: a chunk is a page of
-slots of one size, filled with breakpoints, and the lowest free ones are taken first. Every site has one or more of its
-own, all in one chunk.
+This is kinst's chunk allocator (trampoline.c: struct trampchunk, kinst_trampoline_alloc), for a file: a chunk is a page
+of slots of one size, filled with breakpoints, and the lowest free slots are taken first. Every site has one or more
+slots of its own, all in one chunk.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,8 +16,8 @@ from kinst.targets.elf.header import PT_LOAD
 from kinst.targets.errors import PlacementError
 from kinst.targets.image import Segment
 
-CHUNK: Final = 4096  # slots never straddle it, whatever the guest's page size is
-GRANULE: Final = 0x1_0000  # the largest page size of the three machines: the segment shares no page with another one
+CHUNK: Final = 4096  # slots never straddle it, whatever the guest's page size
+GRANULE: Final = 0x1_0000  # the largest page size of the three machines: the segment shares no page with another
 _ADDRESS_SPACE: Final = 1 << 64
 
 
@@ -35,14 +35,14 @@ class Placement:
         return self.address + self.size
 
 
-NOWHERE: Final = Placement(0, 0, 0)  # of an image that has patches and no probes
+NOWHERE: Final = Placement(0, 0, 0)  # for an image with patches and no probes
 
 
 def trampoline_alloc(counts: NDArray[np.uint8], slot_size: int) -> tuple[NDArray[np.uint64], int]:
-    """Where each trampoline is from the start of the segment, one behind the other, and the bytes of all chunks.
+    """The offset of each trampoline in the segment, back to back, and the bytes of all chunks.
 
     Args:
-        counts: how many slots each has.
+        counts: how many slots each trampoline has.
         slot_size: bytes of a slot.
     """
     if not len(counts):
@@ -51,7 +51,8 @@ def trampoline_alloc(counts: NDArray[np.uint8], slot_size: int) -> tuple[NDArray
     ends = np.cumsum(counts, dtype=np.int64)
     starts = ends - counts
     first = [0]  # row of each chunk
-    while (row := _first_behind(ends, first[-1], int(starts[first[-1]]) + per_chunk)) < len(ends):
+    # One step a chunk, not a site: the first trampoline that would cross the end of the chunk opens the next.
+    while (row := _first_past(ends, first[-1], int(starts[first[-1]]) + per_chunk)) < len(ends):
         first.append(row)
     sizes = np.diff(first, append=len(ends))
     chunk = np.repeat(np.arange(len(first)), sizes)
@@ -59,21 +60,22 @@ def trampoline_alloc(counts: NDArray[np.uint8], slot_size: int) -> tuple[NDArray
     return slots.astype(np.uint64) * np.uint64(slot_size), len(first) * CHUNK
 
 
-def _first_behind(ends: NDArray[np.int64], row: int, limit: int) -> int:
-    """The first trampoline, from a row on, that ends behind a limit: no trampoline is smaller than a slot."""
+def _first_past(ends: NDArray[np.int64], row: int, limit: int) -> int:
+    """The first trampoline, from a row on, that ends after a limit. A chunk has at most `CHUNK` slots, so no more are
+    searched."""
     return row + int(np.searchsorted(ends[row : row + CHUNK], limit, "right"))
 
 
 def place(segments: Sequence[Segment], code: int, size: int, window: int, base: int | None = None) -> Placement:
-    """Find room for the trampolines.
+    """Find a place for the trampolines.
 
-    The default is the end of the aligned window that holds the code, leaving the last `GRANULE` free: at the top of the
-    address space the end of the segment must not wrap to 0, elsewhere it is a guard. Guests place their heap and stacks
-    from the end of .bss upwards, so the far end is what they reach last.
+    The default is the end of the aligned window that holds the code, less the last `GRANULE`: at the top of the address
+    space the end of the segment must not wrap to 0, elsewhere it is a guard. Guests put heap and stacks after .bss and
+    grow them upwards, so they reach the far end last.
 
     Args:
         segments: of the image.
-        code: a probed address; its segment's distance between VMA and LMA is kept for the trampolines.
+        code: a probed address; the trampolines keep the distance between VMA and LMA of its segment.
         size: bytes needed.
         window: `ArchFacts.trampoline_window`.
         base: where the user wants them.
@@ -106,7 +108,7 @@ def _at(segments: Sequence[Segment], base: int, size: int, distance: int) -> Pla
 
 
 def _candidates(segments: Sequence[Segment], low: int, high: int, size: int, distance: int) -> Iterator[int]:
-    """Starts inside the window, from the highest: below its end, then below each segment (as linked and as loaded)."""
+    """Starts inside the window, the highest first: below its end, then below each segment, as linked and as loaded."""
     tops = {high - GRANULE}
     for segment in _loaded(segments):
         tops |= {segment.address, (segment.load_address + distance) % _ADDRESS_SPACE}

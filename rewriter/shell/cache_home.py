@@ -1,4 +1,4 @@
-"""Where caches of the user are, as the XDG base directory specification says, and whether nobody else writes there."""
+"""Where the user's caches are, by the XDG base directory specification, and whether nobody else can write there."""
 
 import os
 import stat
@@ -9,13 +9,13 @@ _OURS: Final = "kinst-rewrite"
 
 
 def cache_home() -> Path:
-    """``$XDG_CACHE_HOME``, else ``~/.cache``: a relative name is ignored, as the rules want it."""
+    """``$XDG_CACHE_HOME``, else ``~/.cache``. A relative name is ignored, as the specification asks."""
     named = Path(os.environ.get("XDG_CACHE_HOME", ""))
     return named if named.is_absolute() else Path.home() / ".cache"
 
 
 def own_folder(*names: str) -> Path:
-    """A folder of ours in it, made if it is not there. Raises OSError."""
+    """A folder of ours in it, created if need be. Raises OSError."""
     cache_home().mkdir(parents=True, exist_ok=True, mode=0o700)
     folder = cache_home()
     for name in (_OURS, *names):

@@ -1,4 +1,4 @@
-"""What a command has to say -> stdout in large pieces, and remarks on stderr."""
+"""What a command prints -> stdout in large pieces, and remarks on stderr."""
 
 import json
 import sys
@@ -15,7 +15,7 @@ _LINES: Final = 1 << 14  # written at a time
 
 
 def write_lines(lines: Iterable[str], path: Path | None = None) -> None:
-    """Lines to stdout, or to a file that is replaced when it is whole, in large pieces: a kernel has millions."""
+    """Lines to stdout, or to a file that appears when it is complete, in large pieces: a kernel has millions."""
     if path is None:
         for piece in _pieces(lines):
             sys.stdout.write(piece)
@@ -33,7 +33,7 @@ def _pieces(lines: Iterable[str]) -> Iterator[str]:
 
 
 def remark(lines: Iterable[str]) -> None:
-    """Lines to stderr, each behind the name of the command."""
+    """Lines to stderr, each after the name of the command."""
     for line in lines:
         click.echo(f"{click.get_current_context().info_name}: {line}", err=True)
 

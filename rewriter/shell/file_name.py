@@ -19,7 +19,7 @@ class FileName(click.Path):
         return super().convert(value, param, ctx)
 
     def files_in(self, value: Any) -> Iterator[Path]:
-        """The files that a value of the parameter names: one, or of several times that it is given."""
+        """The files that a value of the parameter names: one, or several if the option is given several times."""
         yield from map(Path, value if isinstance(value, tuple) else (value,))
 
 

@@ -1,4 +1,4 @@
-"""A file that appears under its name only when it is whole, even if others write it at the same time."""
+"""A file that appears under its name only when it is complete, even if others write it at the same time."""
 
 import os
 import secrets
@@ -15,7 +15,8 @@ _DESCRIPTORS: Final = Path("/proc/self/fd")
 
 @contextmanager
 def fresh_file(path: Path, mode: int = 0o600) -> Iterator[BufferedRandom]:
-    """A new file in the folder of `path`, for its owner alone, which takes that name when the block ends well.
+    """A new file in the folder of `path`, for its owner alone, which gets that name when the block ends without an
+    error.
 
     Until then it has no name, where the file system can have such files: if the process is killed, nothing is left.
     Elsewhere its name cannot be guessed, so that no other run writes to it and no link leads elsewhere; a process that
@@ -40,11 +41,11 @@ def _opened(path: Path, partial: Path) -> int:
     try:
         return os.open(partial, os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_RDWR | os.O_CLOEXEC, 0o600)
     except OSError as error:
-        raise OSError(error.errno, error.strerror, str(path)) from error  # nobody has asked for the other name
+        raise OSError(error.errno, error.strerror, str(path)) from error  # the user has not asked for the other name
 
 
 def _name(descriptor: int, partial: Path) -> None:
-    """Give a file its name, if it has none: to take one that there is, it needs one of its own first."""
+    """Give a file a name of its own, if it has none: only then can it be renamed over an existing one."""
     if os.fstat(descriptor).st_nlink:
         return
     folder = os.open(partial.parent, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -57,8 +58,10 @@ def _name(descriptor: int, partial: Path) -> None:
 
 @contextmanager
 def replaced_file(path: Path) -> Iterator[BinaryIO]:
-    """What -o names: a file that is replaced, with its permissions, when the block ends well. Pipes, devices and what
-    /dev names, such as /dev/stdout, are written to as they are. A link is followed."""
+    """The file that -o names: replaced, with its permissions, when the block ends without an error.
+
+    Pipes, devices and what /dev names, such as /dev/stdout, are written to directly. A link is followed.
+    """
     if _DEVICES in path.absolute().parents or (path.exists() and not path.is_file()):
         with path.open("ab") as stream:
             yield stream

@@ -1,6 +1,6 @@
-"""A module of ours -> how another process runs it, with the same packages and nothing of the current folder.
+"""A module of ours -> how another process runs it, with the same packages and nothing from the current folder.
 
-That folder may be an archive of somebody else's that was unpacked, with a `numpy.py` in it.
+That folder may be somebody else's archive, unpacked, with a `numpy.py` in it.
 """
 
 import os
@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def own_command(module: str, *arguments: str) -> list[str]:
-    """The command line. -P: the current folder is not where Python looks for modules."""
+    """The command line. -P: Python does not look for modules in the current folder."""
     return [sys.executable, "-P", "-m", module, *arguments]
 
 

@@ -36,13 +36,13 @@ def page_lines(
 
 
 def picture_code(package: str, name: str, *, has_style_attributes: bool = False) -> Code:
-    """The code of a picture (SVG), as `picture_head` and `picture_script` put it in."""
+    """The code of an SVG picture, as `picture_head` and `picture_script` put it in."""
     script, style = (f"\n{page_file(package, f'{name}.{kind}')}" for kind in ("js", "css"))
     return Code(script, style, has_style_attributes)
 
 
 def picture_head(code: Code) -> str:
-    """A picture's policy, where browsers look for one, and its style."""
+    """A picture's policy, where browsers look for it, and its style."""
     policy = f'<meta http-equiv="Content-Security-Policy" content="{picture_policy(code)}"/>'
     head = f'<metadata><head xmlns="http://www.w3.org/1999/xhtml">{policy}</head></metadata>'
     return f"{head}\n<style><![CDATA[{code.style}]]></style>\n"

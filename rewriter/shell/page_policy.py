@@ -24,14 +24,14 @@ class Code:
 
 
 def page_policy(page: Code, pictures: Sequence[Code] = ()) -> str:
-    """Of an HTML page, which may show pictures in frames: a frame inherits its page's policy."""
+    """The policy of an HTML page, which may show pictures in frames: a frame inherits its page's policy."""
     frames = ["frame-src blob:"] if pictures else []
     styles = [page.style, *(style for picture in pictures for style in _variants(picture))]
     return _policy([page, *pictures], styles, frames)
 
 
 def picture_policy(picture: Code) -> str:
-    """Of a picture (SVG), by itself or in a page."""
+    """The policy of an SVG picture, alone or in a page."""
     return _policy([picture], _variants(picture), [])
 
 

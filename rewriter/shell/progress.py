@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Final, TextIO
 
-# progress("decoding", total) as done: done(n) when n more of the total are finished. 0 if nobody knows the total.
+# progress("decoding", total) as done: done(n) when n more of the total are finished. 0: the total is unknown.
 Done = Callable[[int], None]
 Progress = Callable[[str, int], AbstractContextManager[Done]]
 
@@ -42,7 +42,7 @@ def bars(stream: TextIO, *, clock: Callable[[], float] = time.monotonic) -> Prog
 
 
 class _Bar:
-    """One line that is drawn over and erased at the end: a bar, how much is done, how fast, and the time left."""
+    """A line that is drawn over and erased at the end: a bar, how much is done, how fast, and the time left."""
 
     def __init__(self, stream: TextIO, stage: str, total: int, visible_from: float, clock: Callable[[], float]) -> None:
         self._stream, self._stage, self._total = stream, stage, total

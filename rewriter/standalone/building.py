@@ -1,4 +1,8 @@
-"""Groups of instructions and their tasks -> the code of trampolines, and the jumps to them."""
+"""Groups of instructions and their tasks -> the code of trampolines, and the jumps to them.
+
+A pass either places everything or refuses some sites; then its code is discarded, since `plan` leaves those sites out
+and starts again: the numbers of the other sites, and with them the addresses of their counters, change.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,17 +21,17 @@ from kinst.rewriter.standalone.code.templates import Templates
 from kinst.rewriter.standalone.code.trampoline import Masks, Tasks
 from kinst.rewriter.standalone.filling import Filling
 from kinst.rewriter.standalone.jumping import Jumps, filled_up, joined_jumps, lay_jumps
-from kinst.rewriter.standalone.places.rooms import Room
+from kinst.rewriter.standalone.places.spare import Gap
 
-NO_ROOM: Final = "no room is left for its trampoline, inside the image or where --trampoline-base says"
+NO_SPACE: Final = "no room is left for its trampoline, inside the image or where --trampoline-base says"
 _BATCH: Final = 1 << 14  # groups at a time: their arrays stay in the cache
-_SAMPLED: Final = 16  # one of so many tells how long they are
+_SAMPLED: Final = 16  # every 16th group is laid out where only the size of all is needed
 
 
 @dataclass(slots=True)
 class Built:
-    """The trampolines of each room, one behind the other; the trampoline of each site, by number; the jumps; why some
-    sites have none; and about how many bytes the last room would have to have."""
+    """The trampolines of each gap, back to back; the trampoline of each site, by number; the jumps; the sites without
+    one, by number, with the reason; and about how many bytes the last gap would need to hold what did not fit."""
 
     code: list[tuple[int, bytearray]]
     trampolines: NDArray[np.uint64]
@@ -37,9 +41,9 @@ class Built:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Todo:
-    """Which of a program's instructions are sites, ascending; their tasks; and why some of them, by number, have no
-    trampoline in any case."""
+class Work:
+    """Which instructions of a program are sites, ascending; their tasks; and the sites, by number, that are known to
+    have no trampoline, with the reason."""
 
     sites: Numbers
     tasks: Tasks
@@ -50,24 +54,25 @@ def build(
     templates: Templates,
     material: Material,
     wanted: Groups,
-    todo: Todo,
-    rooms: Sequence[Room],
+    work: Work,
+    gaps: Sequence[Gap],
     progress: Progress,
     *,
     is_near: bool,
 ) -> Built:
-    """Trampolines in some rooms. If sites are refused, there are none: others will have other numbers and places.
+    """Place trampolines in gaps, and make the jumps to them. There are no jumps if a site is refused: see the module.
 
     Args:
-        templates: the machine's.
+        templates: of the machine.
         material: the program.
         wanted: what jumps shall cover.
-        todo: what shall be done.
-        rooms: where trampolines may be, ascending.
-        progress: told of groups.
-        is_near: jumps reach all of it. Where some site is refused, places are not looked at any more.
+        work: the sites and their tasks.
+        gaps: where trampolines may be, ascending.
+        progress: notified of finished groups.
+        is_near: a jump reaches all gaps from every site. Then places do not matter once a site is refused, and only the
+            size of the rest is estimated.
     """
-    builder = _Builder(templates, material, todo, rooms, is_near=is_near)
+    builder = _Builder(templates, material, work, gaps, is_near=is_near)
     with progress("trampolines", len(wanted)) as done:
         for start in range(0, len(wanted), _BATCH):
             some = wanted.take(slice(start, start + _BATCH))
@@ -78,7 +83,8 @@ def build(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Batch:
-    """Groups and their pieces; the address of each, and what is dead there; and sites, by number, with their groups."""
+    """Groups and their pieces; the address of each group, and what is dead there; the sites in them, by number, and the
+    group of each site."""
 
     groups: Groups
     pieces: Pieces
@@ -88,7 +94,7 @@ class _Batch:
     owner: Numbers
 
     def without(self, gone: Mask) -> "_Batch":
-        """The rest of the groups."""
+        """The batch less some groups; the others are renumbered."""
         number, sites = np.cumsum(~gone) - 1, ~gone[self.owner]
         rest = (self.groups.take(~gone), self.pieces.without(gone), self.start[~gone], self.dead[~gone])
         return _Batch(*rest, self.sites[sites], number[self.owner[sites]])
@@ -96,49 +102,59 @@ class _Batch:
 
 class _Builder:
     def __init__(
-        self, templates: Templates, material: Material, todo: Todo, rooms: Sequence[Room], *, is_near: bool
+        self, templates: Templates, material: Material, work: Work, gaps: Sequence[Gap], *, is_near: bool
     ) -> None:
-        self._built = Built([(start, bytearray()) for start, _ in rooms], np.zeros(len(todo.sites), np.uint64))
-        self._built.refused |= todo.refused
-        self._templates, self._material, self._sites, self._tasks = templates, material, todo.sites, todo.tasks
+        self._built = Built([(start, bytearray()) for start, _ in gaps], np.zeros(len(work.sites), np.uint64))
+        self._built.refused |= work.refused
+        self._templates, self._material, self._sites, self._tasks = templates, material, work.sites, work.tasks
         self._is_near = is_near
-        self._filling, self._jumps, self._without_room = Filling(rooms), list[Jumps](), list[int]()
+        self._filling, self._jumps, self._without_space = Filling(gaps), list[Jumps](), list[int]()
 
     def add(self, some: Groups) -> None:
-        """The trampolines of some groups, and the jumps to them."""
+        """Place the trampolines of some groups, and the jumps to them."""
         while len(some):
+            # Reasons that hold at any place: an instruction that cannot be displaced, a branch into the middle of the
+            # group.
             batch, why = self._batch(some)
             while not why.any():
                 if self._is_near and self._built.refused:
+                    # The code is discarded anyway; only `needed` is still of use.
                     self._measure(batch)
                     return
                 why = self._added(batch)
                 if not why.any():
                     return
                 if (batch.groups.count > batch.groups.least)[why != 0].any():
+                    # Without the sites after the jump the trampoline is shorter, or what cannot be displaced is not in
+                    # it: its pieces are made anew.
                     break
                 self._refuse(batch.groups.take(why != 0), why[why != 0])
+                # These groups have nothing to give up. Trampolines after theirs move closer, so the others are tried
+                # again as they are.
                 batch, why = batch.without(why != 0), np.zeros(1, np.int64)
             some = self._shortened(batch.groups, why)
 
     def _shortened(self, some: Groups, why: Numbers) -> Groups:
-        """What may be there instead of groups with a reason: they without what is not covered, which may be what cannot
-        be moved."""
+        """The groups for another attempt: of those with a reason, long ones lose the instructions that their jump does
+        not cover, which may be what cannot be displaced; the others are refused."""
         is_long = (why != 0) & (some.count > some.least)
         self._refuse(some.take(why != 0), why[why != 0])
         return some.shortened(is_long).take((why == 0) | is_long)
 
     def done(self) -> Built:
-        """What has come of it: jumps only if nothing is refused."""
+        """What was built. Jumps are kept only if no site is refused."""
+        # If jumps reach everything, a site without space is reported only when nothing else is wrong: `plan` drops the
+        # sites that are refused for good, and the rest may fit.
         if not self._is_near or not self._built.refused:
-            self._built.refused |= dict.fromkeys(self._without_room, NO_ROOM)
+            self._built.refused |= dict.fromkeys(self._without_space, NO_SPACE)
         if not self._built.refused:
             self._built.jumps = joined_jumps(self._jumps)
         self._built.needed = self._filling.needed
         return self._built
 
     def _refuse(self, some: Groups, why: Numbers) -> None:
-        """The sites of some groups; if they are long, only those that are not covered."""
+        """Refuse the sites of some groups; of long groups only those that the jump does not cover: the shortened group
+        is tried again."""
         first = np.where(some.count > some.least, some.first + some.least, some.first)
         texts = [*self._templates.reasons]
         within = zip(
@@ -148,7 +164,7 @@ class _Builder:
             self._built.refused |= dict.fromkeys(range(begin, end), texts[reason])
 
     def _batch(self, some: Groups) -> tuple[_Batch, Numbers]:
-        """Groups, and reasons of those that cannot be, wherever they are."""
+        """The groups with their pieces, and for each the reason why it cannot be displaced at all, or 0."""
         numbers, rows = self._material.rows(some)
         place = np.minimum(np.searchsorted(self._sites, numbers), len(self._sites) - 1)
         is_site = self._sites[place] == numbers
@@ -157,7 +173,7 @@ class _Builder:
         return _Batch(some, found, rows.address[head], rows.dead[head], place[is_site], rows.group[is_site]), why
 
     def _added(self, batch: _Batch) -> Numbers:
-        """Reasons of groups that cannot be there, 0 elsewhere; if there are none, they are."""
+        """Place a whole batch, or nothing of it: then the reasons of the groups that do not fit, 0 for the others."""
         laid = lay(self._templates, batch.pieces, len(batch.groups), self._filling.addresses)
         why = laid.refused if laid.refused.any() else self._jump(batch, laid.address)
         if why.any():
@@ -167,17 +183,18 @@ class _Builder:
         return why
 
     def _measure(self, batch: _Batch) -> None:
-        """Take about the room that some groups will take: some of them tell."""
+        """Reserve about as much space as the batch will take, extrapolated from a few groups."""
         few = batch.without(np.arange(len(batch.groups)) % _SAMPLED != 0)
         if len(few.groups):
             laid = lay(self._templates, few.pieces, len(few.groups), self._filling.addresses)
             self._filling.put(laid.start[-1:] * -(-len(batch.groups) // len(few.groups)))
 
     def _too_far(self, why: Numbers, start: Addresses, laid: Laid) -> Numbers:
-        """The reasons of those groups that would be too far from their trampolines even if others of them went, which
-        take room before them. Of all, if there are no such."""
+        """Of the groups that are out of reach, those that stay so when the trampolines of the others, which are in
+        front of them, are gone: dropping all would refuse sites without need. All of them if there are none."""
         sizes, reach, gone = np.diff(laid.start).tolist(), self._material.program.image.facts.jump.reach, 0
         away, kept = (laid.address - start).view(np.int64).tolist(), why.copy()
+        # Ascending: each trampoline that goes brings those after it closer by its size.
         for group in np.flatnonzero(why).tolist():
             if away[group] - gone + sizes[group] > reach:
                 gone += sizes[group]
@@ -186,17 +203,18 @@ class _Builder:
         return kept if kept.any() else why
 
     def _fill(self, batch: _Batch, laid: Laid) -> None:
-        rooms = self._filling.put(np.diff(laid.start))
-        for room in np.unique(rooms[rooms >= 0]).tolist():
-            own = np.flatnonzero(rooms == room)
-            self._built.code[room][1].extend(laid.code[laid.start[own[0]] : laid.start[own[-1] + 1]].data)
-        self._without_room += batch.sites[rooms[batch.owner] < 0].tolist()
+        gaps = self._filling.put(np.diff(laid.start))
+        for gap in np.unique(gaps[gaps >= 0]).tolist():
+            own = np.flatnonzero(gaps == gap)
+            self._built.code[gap][1].extend(laid.code[laid.start[own[0]] : laid.start[own[-1] + 1]].data)
+        self._without_space += batch.sites[gaps[batch.owner] < 0].tolist()
 
     def _jump(self, batch: _Batch, trampolines: Addresses) -> Numbers:
-        """Put the jumps of groups there. Returns the reasons of those that cannot be, and if there are any, none is
-        there."""
+        """Make the jumps of some groups, and the reasons of those that do not reach their trampoline, 0 for the others.
+        If there are reasons, no jump is kept."""
         some, image = batch.groups, self._material.program.image
         relayed = np.flatnonzero(some.relay)
+        # A relayed site has two jumps: a short one to padding within its reach, and there a long one to the trampoline.
         at = np.concatenate([batch.start, some.relay[relayed]])
         goal = np.concatenate([np.where(some.relay, some.relay, trampolines), trampolines[relayed]])
         size = np.concatenate([some.size, np.full(len(relayed), image.facts.jump.size)])
@@ -205,5 +223,5 @@ class _Builder:
         why = np.zeros(len(some), np.int64)
         np.maximum.at(why, owner, laid.refused)
         if not why.any():
-            self._jumps.append(Jumps(at, size, filled_up(laid, size, self._templates.maker.filler)))
+            self._jumps.append(Jumps(at, size, filled_up(laid, size, self._templates.generator.filler)))
         return why

@@ -13,7 +13,7 @@ _MOST: Final = 1 << 31
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """The link address of the table that says where each CPU's own data are, and that of the variable in them, or its
+    """The link address of the table of the addresses of each CPU's per-CPU data, and that of the variable in it, or its
     offset. Both are 0 where a register has the task."""
 
     table: int = 0
@@ -26,7 +26,7 @@ class Variable:
 
 
 def variable_of(image: Image) -> Variable | None:
-    """None: it is no Linux, or has no such variable."""
+    """None: the image is not Linux, or has no such variable."""
     symbols, facts = image.symbols, image.facts.linux.current
     if symbols.address_of(EVIDENCE) is None:
         return None

@@ -1,47 +1,49 @@
-"""Rooms, and how much of them is taken -> where the next trampolines are."""
+"""Gaps, and how much of each is taken -> where the next trampolines are."""
 
 from collections.abc import Sequence
 
 import numpy as np
 
 from kinst.rewriter.standalone.code.parts import Addresses, Numbers
-from kinst.rewriter.standalone.places.rooms import Room
+from kinst.rewriter.standalone.places.spare import Gap
 
 
 class Filling:
-    """Rooms that are filled one after the other. Behind the last one it goes on, so that all is known of what has no
-    room."""
+    """Gaps that are filled one after the other, each to its end before the next. Past the end of the last gap addresses
+    go on, so that code can be laid out and measured before it is known whether it fits."""
 
-    def __init__(self, rooms: Sequence[Room]) -> None:
-        self._rooms = rooms
-        self._room = self._used = 0
+    def __init__(self, gaps: Sequence[Gap]) -> None:
+        self._gaps = gaps
+        self._gap = self._used = 0
 
     @property
     def needed(self) -> int:
-        """Bytes of the last room, to which all belongs that has no room."""
+        """Bytes of the last gap that are taken, with the trampolines that did not fit."""
         return self._used
 
     def addresses(self, sizes: Numbers) -> Addresses:
-        """Where trampolines of so many bytes would be."""
+        """Where trampolines of these sizes would be."""
         return self._places(sizes)[0]
 
     def put(self, sizes: Numbers) -> Numbers:
-        """Take that room. Returns the number of each one's room, -1 where it has none."""
-        _, room_of, self._room, self._used = self._places(sizes)
-        return room_of
+        """Take space for trampolines. Returns the gap of each, -1 if it did not fit."""
+        _, gap_of, self._gap, self._used = self._places(sizes)
+        return gap_of
 
     def _places(self, sizes: Numbers) -> tuple[Addresses, Numbers, int, int]:
-        address, room_of = np.zeros(len(sizes), np.uint64), np.full(len(sizes), -1)
-        room, used, first = self._room, self._used, 0
+        address, gap_of = np.zeros(len(sizes), np.uint64), np.full(len(sizes), -1)
+        gap, used, first = self._gap, self._used, 0
         while True:
-            start, end = self._rooms[room]
+            start, end = self._gaps[gap]
             ends = used + np.cumsum(sizes[first:])
+            # A trampoline lies in one gap; what is left at the end of a gap stays unused.
             fitting = first + int(np.searchsorted(ends, end - start, "right"))
-            last = fitting if room + 1 < len(self._rooms) else len(sizes)
+            # Only the last gap takes more than it holds.
+            last = fitting if gap + 1 < len(self._gaps) else len(sizes)
             begins = (ends - sizes[first:])[: last - first]
             address[first:last] = np.uint64(start) + begins.astype(np.uint64)
-            room_of[first:fitting] = room
+            gap_of[first:fitting] = gap
             used = int(ends[last - first - 1]) if last > first else used
             if last == len(sizes):
-                return address, room_of, room, used
-            first, room, used = last, room + 1, 0
+                return address, gap_of, gap, used
+            first, gap, used = last, gap + 1, 0

@@ -1,4 +1,4 @@
-"""The plan of a standalone image -> that image without a file, for a machine that is here."""
+"""The plan of a standalone image -> that image without a file, for a machine in this process."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -10,7 +10,7 @@ from kinst.targets.image import Image
 
 
 def with_segment(plan: Plan) -> Image:
-    """The original with the segment that is added, which is zero."""
+    """The original with the added segment, filled with zeros."""
     image, place = plan.image, plan.placement
     if not place.size:
         return image
@@ -19,7 +19,7 @@ def with_segment(plan: Plan) -> Image:
 
 
 def contents(plan: Plan) -> Iterator[tuple[int, bytes]]:
-    """What goes into memory then: link addresses and bytes."""
+    """What is written to memory then: link addresses and bytes."""
     if plan.placement.size:
         yield plan.placement.address, plan.trampolines.tobytes()
     jumps, code, start = plan.manifest.jumps, plan.manifest.jump_code, 0

@@ -1,4 +1,4 @@
-"""Places, and where their jumps lead -> the jumps."""
+"""Addresses of sites, and of their trampolines -> the jumps."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from kinst.targets.instruction import KEPT
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Jumps:
-    """Addresses and sizes, and the code, one behind the other."""
+    """Addresses, sizes and the code of jumps, back to back."""
 
     at: Addresses
     size: Numbers
@@ -22,7 +22,7 @@ class Jumps:
 
 
 def lay_jumps(templates: Templates, at: Addresses, size: Numbers, goal: Addresses, dead: Masks) -> Laid:
-    """The code of jumps from some addresses, in so many bytes each."""
+    """The code of jumps at some addresses, each in at most `size` bytes."""
     template, rows = templates.jumps(size, dead), np.arange(len(at))
     nothing = np.zeros(len(at), np.int64)
     found = Pieces(template, rows, rows, np.zeros((len(at), KEPT), np.uint8), nothing, nothing - 1, {GOAL: goal})
@@ -33,19 +33,20 @@ def lay_jumps(templates: Templates, at: Addresses, size: Numbers, goal: Addresse
 
 
 def filled_up(laid: Laid, size: Numbers, filler: Callable[[int], bytes]) -> Bytes:
-    """The code of jumps, each with as much behind it as it takes to be so long."""
+    """The code of jumps, each padded by breakpoints to its size: a stray branch to what a jump leaves of an instruction
+    traps, instead of running half of another one."""
     length, start = np.diff(laid.start), np.cumsum(size) - size
     code, rest = np.zeros(int(size.sum()), np.uint8), size - length
     code[ranges(start, length)] = laid.code
     for lacking in np.unique(rest[rest > 0]).tolist():
         chosen = rest == lacking
-        behind = (start + length)[chosen]
-        code[behind[:, None] + np.arange(lacking)] = np.frombuffer(filler(lacking), np.uint8)
+        after = (start + length)[chosen]
+        code[after[:, None] + np.arange(lacking)] = np.frombuffer(filler(lacking), np.uint8)
     return code
 
 
 def joined_jumps(several: Sequence[Jumps]) -> Jumps:
-    """All of them, by address; those that are one behind the other as one."""
+    """All jumps by address; those that touch become one range, since the manifest lists ranges."""
     if not several:
         return Jumps(np.zeros(0, np.uint64), np.zeros(0, np.int64), np.zeros(0, np.uint8))
     at, size, code = (np.concatenate([getattr(one, name) for one in several]) for name in ("at", "size", "code"))

@@ -1,4 +1,4 @@
-"""A standalone image's plan -> what commands say of it."""
+"""A standalone image's plan -> what commands report of it."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -34,24 +34,24 @@ def no_jump_summary(no_jumps: Mapping[int, str], kept: int) -> str:
 
 
 def without_jumps(resolution: Resolution, plan: Plan) -> Iterator[tuple[ProbeName, str]]:
-    """The names of which no site can be a jump, and why."""
+    """The names none of whose sites can be a jump, and why."""
     for name, sites in resolution.wholly_among(np.array([*plan.no_jumps], np.uint64)):
         yield name, no_jump_summary({site: plan.no_jumps[site] for site in sites.tolist()}, 0)
 
 
 def moving_text(plan: Plan) -> str:
-    """What to mind of an image that can move itself; empty for others."""
+    """A warning for an image that can relocate itself; empty for others."""
     if plan.manifest.standalone is None or not may_move(plan.image, plan.manifest):
         return ""
     return (
         f"{plan.manifest.module} has relocations: if it copies itself elsewhere and goes on there, as U-Boot does, its "
-        "trampolines are not there; kinst-run tells"
+        "trampolines are not there; kinst-run reports it"
     )
 
 
 def may_move(image: Image, manifest: Manifest) -> bool:
-    """Whether an image can copy itself elsewhere without its trampolines, which move along in the middle of it. What an
-    operating system maps does not."""
+    """Whether an image can copy itself elsewhere and leave its trampolines behind: those in the middle of it move
+    along. What an operating system maps does not do that."""
     if is_hosted(image):
         return False
     start = manifest.trampolines[0]

@@ -1,4 +1,4 @@
-"""What a standalone image shall do, as the command line says it -> a value."""
+"""The options for standalone images -> a checked value."""
 
 from dataclasses import dataclass, replace
 from typing import Final
@@ -14,9 +14,9 @@ _FORM: Final = f"is neither {Action.COUNT} nor {Action.RECORD}:FIELD,..., such a
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """`--action`, `--ring` and `--data-base`. `data_base` is None where the data goes behind the trampolines.
-    `is_watched`: whoever else stores to them is noticed, so that they may be where only that tells whether the guest
-    leaves them alone."""
+    """`--action`, `--ring` and `--data-base`. `data_base` is None where the data goes after the trampolines.
+    `is_watched`: stores by others to trampolines and data are detected at run time, so they may be placed where nothing
+    else proves that the guest leaves the memory alone."""
 
     action: Action
     fields: tuple[str, ...]
@@ -35,10 +35,10 @@ IN_OUR_MACHINE: Final = replace(COUNT, is_watched=True)
 
 
 def parse_request(action: str, ring: int | None, data_base: int | None, facts: ArchFacts) -> Request:
-    """Read the options.
+    """Check the options.
 
     Raises:
-        UsageError: an action or a field that there is none, or a ring that cannot be.
+        UsageError: there is no such action or field, or the size of the ring is not a power of two within bounds.
     """
     verb, colon, rest = action.partition(":")
     if verb == Action.COUNT and not colon:
@@ -59,7 +59,7 @@ def parse_request(action: str, ring: int | None, data_base: int | None, facts: A
 
 
 def argument_fields(facts: ArchFacts) -> tuple[str, ...]:
-    """What arguments are called: those that have a register."""
+    """The names of those arguments that are passed in registers."""
     return tuple(f"arg{number}" for number in range(len(facts.arguments)))
 
 

@@ -40,23 +40,27 @@ from kinst.targets.standalone import (
 )
 
 _STATIC: Final = "a static probe, which the image turns on and off"
-_TAIL_CALL: Final = "a function is left there by a jump: it returns when what is called then does"
+_TAIL_CALL: Final = "a tail call: the function returns when its callee does"
 _SEVERAL: Final = "an entry and a return: they have different arguments"
-_OFFSET: Final = "offset"  # of a function's return in it
+_OFFSET: Final = "offset"  # the column with a return's offset in its function
 _NO_TASKS: Final = "the image does not say where Linux's current task is"
 _NO_ARGUMENTS: Final = "an instruction within a function: only its registers are known, not its arguments"
 
 
 def obstacles(manifest: Manifest, standalone: Standalone, image: Image) -> dict[int, str]:
-    """Rows of sites that can have no task, and why."""
+    """Rows of sites that can have no task, with the reason."""
     facts = image.facts
     if any(map(asks_for_task, standalone.fields)) and variable_of(image) is None:
         return dict.fromkeys(range(len(manifest.sites)), _NO_TASKS)
     kinds, flow = _kinds(manifest), manifest.sites["flow"]
     found = dict.fromkeys(np.flatnonzero(kinds[:, ProbeKind.SDT]).tolist(), _STATIC)
     leaves = kinds[:, ProbeKind.FBT_RETURN] & (flow != Flow.RETURN)
+    # The callee of a tail call returns to the caller's caller: the function's own return value is not known at the
+    # jump.
     found |= dict.fromkeys(np.flatnonzero(leaves).tolist(), _TAIL_CALL)
     if not set(argument_fields(facts)).isdisjoint(standalone.fields):
+        # Arguments are in registers at an entry, the return value at a return; one site that is both would have to be
+        # two.
         is_both = kinds[:, ProbeKind.FBT_RETURN] & kinds[:, ProbeKind.FBT_ENTRY]
         found |= dict.fromkeys(np.flatnonzero(is_both).tolist(), _SEVERAL)
         is_neither = ~(kinds[:, ProbeKind.FBT_RETURN] | kinds[:, ProbeKind.FBT_ENTRY])
@@ -65,14 +69,16 @@ def obstacles(manifest: Manifest, standalone: Standalone, image: Image) -> dict[
 
 
 def tasks(manifest: Manifest, standalone: Standalone, image: Image) -> Tasks:
-    """The task of each site."""
+    """The task of each site, and the values that differ between sites."""
     facts, variable = image.facts, variable_of(image) or Variable()
     count, address = len(manifest.sites), np.uint64(standalone.address)
     numbers = np.arange(count, dtype=np.uint64)
     if standalone.action is Action.COUNT:
+        # Counters are numbered by site, in the order of the manifest: readers find them without a table.
         return Tasks((Count(),), np.zeros(count, np.int64), {CELL: address + np.uint64(WORD) * numbers})
     starts = manifest.functions["address"][manifest.sites["function"]]
     several = tuple(
+        # One task for entries and one for returns: they differ in where arguments come from.
         Record(
             standalone.capacity - 1,
             standalone.stride,
@@ -99,7 +105,8 @@ def _kinds(manifest: Manifest) -> NDArray[np.bool_]:
 
 
 def _begins(manifest: Manifest) -> NDArray[np.bool_]:
-    """Which sites are the first instruction of their function, where its arguments are, whoever asks."""
+    """Which sites are the first instruction of their function, where its arguments are still in place, whatever probe
+    is there."""
     starts: NDArray[np.uint64] = manifest.functions["address"][manifest.sites["function"]]
     result: NDArray[np.bool_] = manifest.sites["address"] == starts
     return result
@@ -124,6 +131,7 @@ def _of_memory(field: str, current: Current) -> Word | None:
 
 
 def _of_registers(field: str, facts: ArchFacts, *, is_return: bool) -> Word:
+    """Of a return, arg0 is the offset and arg1 the value, as of an fbt probe in DTrace."""
     arguments = argument_fields(facts)
     if field not in arguments:
         return Register(facts.registers.index(field))

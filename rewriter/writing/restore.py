@@ -62,7 +62,7 @@ def write_original(image: Image, manifest: Manifest, file: BufferedRandom, progr
         write_at(file, offset, code.data)
     for offset, code in overwritten(image, manifest.jumps, manifest.jump_originals):
         write_at(file, offset, code.data)
-    for offset, patch in placed(image, manifest.patches):  # a jump may be on what was patched
+    for offset, patch in placed(image, manifest.patches):  # sites after patches: a jump may cover what was patched
         write_at(file, offset, patch.original)
     for offset, data in manifest.restore:
         write_at(file, offset, data)

@@ -1,8 +1,8 @@
 """A file that was just written, before it gets its name -> an error if it is not the one that was planned.
 
-It is read from disk like any image, by our own code and by LIEF, which knows nothing about how it was made. Entry,
-segments, sections and notes must be those of the original, and additions must be where the plan has them: a byte in the
-wrong place is found here, and not when a kernel does not boot.
+It is read back from disk like any image, by our own code and by LIEF, which knows nothing of how it was made. Entry,
+segments, sections and notes must be the original's, and additions must be where the plan has them: a misplaced byte is
+found here, and not by a kernel that does not boot.
 """
 
 from io import BufferedRandom
@@ -35,7 +35,7 @@ class DefectError(KinstError):
 
 
 def check_written(plan: Plan, layout: Layout, file: BufferedRandom) -> None:
-    """Look at a patched image that is written but has no name yet.
+    """Check a patched image that is written and has no name yet.
 
     Raises:
         DefectError: it is not what was planned.
@@ -66,8 +66,10 @@ def _check_header(before: Tables, after: Tables) -> None:
 
 
 def _check_segments(before: NDArray[np.void], after: NDArray[np.void], plan: Plan, pieces: dict[str, Piece]) -> None:
-    """Check the segments: the original's in their order and one more, with one spare entry less if the table did not
-    move. Patches alone need no segment, and a module has none."""
+    """Check the segments: the original's in their order and one more; one spare entry less if the table did not move.
+
+    Patches alone need no segment, and a module has none.
+    """
     if not plan.placement.size or plan.image.kind is FileKind.REL:
         if before.tolist() != after.tolist():
             raise ImageError("its segments are not those of the original")

@@ -29,7 +29,7 @@ LONGEST = 16  # bytes that a site may have
 def write_image(plan: Plan, out: Path, *, trampoline_symbols: bool = False, progress: Progress = silent) -> Manifest:
     """Write the patched image and check it. Returns the manifest as it is in the file.
 
-    Nothing is left behind when this fails or is interrupted, and a file that was there stays as it was until then.
+    If this fails or is interrupted nothing is left behind, and a file that was there stays as it was.
 
     Raises:
         UsageError: `out` cannot be an output.
@@ -40,6 +40,8 @@ def write_image(plan: Plan, out: Path, *, trampoline_symbols: bool = False, prog
     with new_file(out, mode_of(plan.image.path)) as file:
         digest = copy(original, file, progress)
         layout = lay_out(plan, digest, trampoline_symbols=trampoline_symbols)
+        # Patches first: a breakpoint or a jump may lie on a patched instruction, whose bytes are already the new ones
+        # in `plan.image`.
         for offset, patch in placed(plan.original, plan.manifest.patches):
             write_at(file, offset, patch.code)
         for offset, code in patched_code(plan):
@@ -50,12 +52,13 @@ def write_image(plan: Plan, out: Path, *, trampoline_symbols: bool = False, prog
             file.seek(piece.offset)
             for part in piece.parts:
                 file.write(part)
+        # Still under its temporary name: what fails the check never appears.
         check_written(plan, layout, file)
     return layout.manifest
 
 
 def patched_code(plan: Plan) -> Iterator[tuple[int, NDArray[np.uint8]]]:
-    """(file offset, bytes) of every stretch of code that has sites, with the breakpoints in place."""
+    """(file offset, bytes) of every stretch of code with sites, breakpoints in place."""
     sites = plan.manifest.patched
     for offset, code, at, rows in touched_code(plan.image, sites["address"]):
         put_breakpoints(code, at, sites["size"][rows], plan.image.facts)
@@ -63,16 +66,16 @@ def patched_code(plan: Plan) -> Iterator[tuple[int, NDArray[np.uint8]]]:
 
 
 def overwritten(image: Image, places: NDArray[np.void], content: bytes) -> Iterator[tuple[int, NDArray[np.uint8]]]:
-    """(file offset, bytes) of every stretch of code that has such places (`JUMPS`), with `content` in them, which is
-    one behind the other.
+    """(file offset, bytes) of every stretch of code with such places (`JUMPS`), overwritten by `content`, their bytes
+    back to back.
 
     Raises:
-        ManifestError: the file has not all of a place.
+        ManifestError: a place is not wholly in the file.
     """
     sizes, new = places["size"].astype(np.int64), np.frombuffer(content, np.uint8)
     first, is_done = np.cumsum(sizes) - sizes, np.zeros(len(places), np.bool_)
     for offset, code, at, rows in touched_code(image, places["address"], int(sizes.max(initial=0))):
-        whole = at + sizes[rows] <= len(code)  # what is not is in another segment, too, which begins in this one
+        whole = at + sizes[rows] <= len(code)  # one that is cut here is whole in a segment that overlaps
         at, rows = at[whole], rows[whole]
         code[ranges(at, sizes[rows])] = new[ranges(first[rows], sizes[rows])]
         is_done[rows] = True
@@ -84,10 +87,11 @@ def overwritten(image: Image, places: NDArray[np.void], content: bytes) -> Itera
 def touched_code(
     image: Image, addresses: NDArray[np.uint64], longest: int = LONGEST
 ) -> Iterator[tuple[int, NDArray[np.uint8], NDArray[np.int64], NDArray[np.intp]]]:
-    """The bytes of each segment (of a module: section) from its first site to its last, which may be so long.
+    """The bytes of each segment (of a module: section) from its first site to its last, and `longest` bytes for that
+    one.
 
     Four values: file offset, a copy to write to, offsets of the sites in it, rows of these sites. By segments and not
-    by sections: an image that had no section table has one after it was patched.
+    by sections: an image that had no section table has one once it is patched.
     """
     offsets = image.offsets_of(addresses)
     if (offsets < 0).any():
@@ -103,7 +107,7 @@ def touched_code(
 def put_breakpoints(
     code: NDArray[np.uint8], offsets: NDArray[np.int64], sizes: NDArray[np.uint8], facts: ArchFacts
 ) -> None:
-    """Write the breakpoint of each instruction's size at its offset into `code`."""
+    """Write the breakpoint for each instruction's size at its offset into `code`."""
     for size, breakpoint_ in facts.breakpoints.items():
         at = offsets[sizes == size]
         for index, byte in enumerate(breakpoint_):
@@ -121,7 +125,7 @@ def patched_sizes(sizes: NDArray[np.uint8], facts: ArchFacts) -> NDArray[np.int6
 def put_originals(
     code: NDArray[np.uint8], offsets: NDArray[np.int64], sites: NDArray[np.void], facts: ArchFacts
 ) -> None:
-    """Undo `put_breakpoints`: the pristine bytes of the manifest go back."""
+    """Undo `put_breakpoints` with the pristine bytes of the manifest."""
     sizes = patched_sizes(sites["size"], facts)
     original = np.ascontiguousarray(sites["original"]).view(np.uint8).reshape(-1, 16)
     for index in range(int(sizes.max(initial=0))):
@@ -154,7 +158,7 @@ def mode_of(path: Path) -> int:
 
 @contextmanager
 def new_file(path: Path, mode: int) -> Iterator[BufferedRandom]:
-    """A file that appears under its name only when the block ends well; else nothing is left.
+    """A file that appears under its name only when the block ends without an error; else nothing is left.
 
     It is written under a temporary name in the same folder and renamed. A link is followed: its target is replaced.
     """

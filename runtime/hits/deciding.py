@@ -75,8 +75,8 @@ class Displaced:
     def __init__(self, arch: ArchFacts, method: str, *, reaches: bool) -> None:
         """`reaches`: whether a jump reaches from the trampolines to the code."""
         kinds, flows = np.arange(256), np.arange(max(Flow) + 1)
-        is_out_of_line, is_call = np.isin(kinds, [int(kind) for kind in arch.aside]), np.isin(flows, _CALLS)
-        known = np.isin(kinds, [int(kind) for kind in (*arch.onward, *arch.movable)]) | is_out_of_line
+        is_out_of_line, is_call = np.isin(kinds, [int(kind) for kind in arch.out_of_line]), np.isin(flows, _CALLS)
+        known = np.isin(kinds, [int(kind) for kind in (*arch.control_only, *arch.movable)]) | is_out_of_line
         # In a trampoline that ends with a breakpoint a call would link to the trampoline, not to the site. Where
         # trampolines jump back, `moved_trampoline` pushes the return address as a constant.
         stays = (is_call & (arch.return_breakpoint is not None))[None, :]

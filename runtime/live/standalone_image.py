@@ -21,7 +21,7 @@ from kinst.rewriter.rewriting import Opened, plan_of
 from kinst.rewriter.shell.cache_home import is_private, own_folder
 from kinst.rewriter.shell.fresh_file import fresh_file
 from kinst.rewriter.shell.progress import Progress
-from kinst.rewriter.standalone.places.rooms import data_rooms
+from kinst.rewriter.standalone.places.spare import data_gaps
 from kinst.rewriter.standalone.report import may_move, no_jump_summary
 from kinst.rewriter.standalone.request import Request
 from kinst.rewriter.writing.write import write_image
@@ -96,7 +96,7 @@ def _planned(opened: Opened, resolution: Resolution, request: Request, progress:
 
 
 def _sizes(program: Program, request: Request) -> list[Request]:
-    """What to try, one after the other. The rooms of a kernel that maps only itself are known before it is planned,
+    """What to try, one after the other. The gaps of a kernel that maps only itself are known before it is planned,
     which takes seconds: there it is the deepest stack, and then the most records, that fit.
 
     Raises:
@@ -104,16 +104,16 @@ def _sizes(program: Program, request: Request) -> list[Request]:
     """
     if request.action is not Action.RECORD or not len(program.patched_at_boot):
         return [*_smaller(request, _FEWER)]
-    room = max((end - start for start, end in data_rooms(program.image)), default=0)
+    largest = max((end - start for start, end in data_gaps(program.image)), default=0)
     while True:
-        fitting = (one for one in _smaller(request, 2) if one.ring_size + _ALIGNMENT <= room)
+        fitting = (one for one in _smaller(request, 2) if one.ring_size + _ALIGNMENT <= largest)
         found = next(fitting, None)
         shallower = replace(request, fields=tuple(map(_shallower, request.fields)))
         if found is not None:
             return [found]
         if shallower == request:
             raise PlacementError(
-                f"{program.image.path}: such a kernel maps only itself, and has room inside for {room:,} bytes of "
+                f"{program.image.path}: such a kernel maps only itself, and has room inside for {largest:,} bytes of "
                 f"data, in which {_LEAST} records do not fit: let clauses read less, or leave --on out"
             )
         request = shallower

@@ -347,9 +347,9 @@ class SiteTable:
         kind, fill, is_call = int(record["kind"]), self._fill, record["flow"] in _CALLS
         if fill is None:
             return None
-        if kind in self.arch.onward and not is_call:
+        if kind in self.arch.control_only and not is_call:
             return lambda address: target_of(self.arch, emulation, address)
-        if kind in self.arch.aside:
+        if kind in self.arch.out_of_line:
             return None if self._hooks.spare is None else lambda address: self.spare_slot(kind, instruction, address)
         make = self._slot_maker(kind, instruction, is_call=is_call)
         if make is None:

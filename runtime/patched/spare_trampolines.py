@@ -36,7 +36,7 @@ class SpareTrampolines:
 
     def _made(self, kind: int, instruction: bytes, address: int, slot: int) -> bytes | None:
         end, last = self._arch.return_breakpoint or 0, self._armed[max(self._armed)]
-        if kind not in self._arch.aside or self._out_of_line is None:
+        if kind not in self._arch.out_of_line or self._out_of_line is None:
             return whole_slot(self._arch, instruction, last)
         code = self._out_of_line(kind, instruction, address, slot)
         return None if code is None else code[:end] + last + code[end + len(last) :]

@@ -16,7 +16,7 @@ _SPARE: Final = 32  # zeros after the code, which the dissector may read
 
 def is_tracer_room(arch: ArchFacts, code: bytes) -> bool:
     """Whether control that reaches the first of these bytes also gets past the last, and nothing can fault."""
-    room = arch.linux.tracer_room
+    room = arch.linux.tracer_call
     if isinstance(room, int) and len(code) >= room:
         code = code[: 1 - room] + bytes(room - 1)  # the target of a call makes no difference
     return _is_room(arch.name, code)

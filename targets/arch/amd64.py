@@ -28,7 +28,7 @@ LONGEST = 15  # bytes of the longest instruction (SDM volume 2, 2.3.11)
 class Kind(IntEnum):
     """What an instruction is, as far as probing needs it. Manifests contain the numbers, so they never change."""
 
-    OTHER = 0  # no rule mentions it: it runs in its trampoline
+    OTHER = 0  # no rule mentions it: it runs in its trampoline as it is
     RELATIVE = 1  # so does this one, with the displacement of its RIP-relative operand re-encoded
 
     # Emulated: the result depends on the instruction's own address, or control leaves the trampoline.
@@ -102,7 +102,7 @@ _D_NAMES = {f"R_{name.upper()}": number for number, name in enumerate(GENERAL)} 
     "R_R1": RBX,
 }
 
-# al, ax, eax, rax; sil, si, esi, rsi; r8b, r8w, r8d, r8. ah and its like are in no operand that a compiler writes.
+# al, ax, eax, rax; sil, si, esi, rsi; r8b, r8w, r8d, r8. No compiler uses ah and its like as an operand.
 _PARTS = (
     {name: number for number, name in enumerate(GENERAL)}
     | {f"e{name[1:]}": number for number, name in enumerate(GENERAL[:8])}
@@ -114,7 +114,7 @@ _PARTS = (
 
 # Words of QEMU's x86 CPU state that Unicorn's interface has no register for: name -> (offset, size).
 # `struct CPUArchState` of QEMU 5.0 (target/i386/cpu.h), on which Unicorn 2.1 stands, begins with the general registers;
-# offsets count from there, `rax`. What Unicorn saves as a context is this structure behind a header of its own.
+# offsets count from there, `rax`. What Unicorn saves as a context is this structure after a header of its own.
 _SEGMENTS = {name: 184 + 24 * index for index, name in enumerate(("es", "cs", "ss", "ds", "fs", "gs"))}
 _SEGMENT_FIELDS = {"selector": (0, 4), "base": (8, 8), "limit": (16, 4), "flags": (20, 4)}
 
@@ -142,7 +142,7 @@ _WORDS = {
     "svm.block": (5504, 8),
     "svm.intercepts": (5520, 8),
 }
-# Registers that do have a name, and where they are: to be sure that the structure is the one above.
+# Registers with a name, and where they are: they confirm that the structure is the one above.
 _LANDMARKS = {"rax": 0, "r15": 120, "cr2": 440, "lstar": 4840, "pat": 5280}
 
 _SHAPE = CodeShape(
@@ -154,7 +154,7 @@ _SHAPE = CodeShape(
         pattern("00 00"),
         pattern("0f 1f"),
         pattern("66 0f 1f"),
-        # gas -mtune: nopw %cs:0(%rax,%rax) behind one to six 66s.
+        # gas -mtune: nopw %cs:0(%rax,%rax) after one to six 66s.
         *(pattern("66 " * count + "2e 0f 1f") for count in range(1, 6)),
         pattern("66 66 66 66 66 66 2e 0f"),
     ),
@@ -207,8 +207,8 @@ _TABLES = (
     BootTable(
         ".return_sites", ("__return_sites", "__return_sites_end"), (RecordLayout(4, Pointer(0)),), "RETURN_THUNK"
     ),
-    # Not .call_sites, which has all direct calls since 6.2: what redirects them (callthunks.c) looks at the opcode
-    # first and leaves alone what is no call any more.
+    # Not .call_sites, which has all direct calls since 6.2: what redirects them (callthunks.c) first checks the opcode,
+    # and leaves alone what is no call any more.
     BootTable(
         ".ibt_endbr_seal",
         ("__ibt_endbr_seal", "__ibt_endbr_seal_end"),
@@ -216,9 +216,9 @@ _TABLES = (
         "LANDING_PAD",
     ),
     # Lock prefixes, which a kernel on one CPU turns into 3e (ds), and back. It writes only over f0 and 3e
-    # (alternatives_smp_unlock and its inverse), so a breakpoint stays; one as old as 2.6.32 writes without looking,
-    # which costs the probe and leaves the instruction as it wants it. The trampoline keeps the lock, right on any
-    # number of CPUs: only what an image has without it, a copy of such a kernel's memory, must not run there.
+    # (alternatives_smp_unlock and its inverse), so a breakpoint stays; one as old as 2.6.32 writes without checking,
+    # which loses the probe but leaves the instruction as intended. The trampoline keeps the lock, which is right on any
+    # number of CPUs. Only a copy of such a kernel's memory, taken after the locks were removed, must not run there.
     BootTable(
         ".smp_locks", ("__smp_locks", "__smp_locks_end"), (RecordLayout(4, Pointer(0), length=1, probed_with=0xF0),)
     ),
@@ -264,8 +264,8 @@ AMD64 = ArchFacts(
     kinds=Kind,
     emulable=EMULABLE,
     movable=frozenset({Kind.CALL}),
-    onward=frozenset({Kind.NOP, Kind.JUMP}),
-    aside=frozenset(),
+    control_only=frozenset({Kind.NOP, Kind.JUMP}),
+    out_of_line=frozenset(),
     registers=REGISTERS,
     pc=RIP,
     stack_pointer=RSP,
@@ -283,14 +283,14 @@ AMD64 = ArchFacts(
     unwind=UnwindFacts(
         dwarf_registers=(RAX, RDX, RCX, RBX, RSI, RDI, RBP, RSP, *range(8, 16), RIP),  # System V ABI, figure 3.36
         preserved=(3, 6, *range(12, 16)),  # 3.2.1: rbx, rbp, r12 to r15
-        frame_record=(16, -8, -16),  # 3.2.2: rbp points to the caller's rbp, the return address is behind it
+        frame_record=(16, -8, -16),  # 3.2.2: rbp points to the caller's rbp, the return address is after it
         signed_above=None,
     ),
     operand_registers=_PARTS,
     nops=(b"\x90", b"\x66\x90", b"\x0f\x1f", b"\x66\x0f\x1f", b"\x66\x2e\x0f\x1f"),
     sized_nops={len(code): code for code in map(bytes.fromhex, _NOPS.split())},
     excluded_functions=frozenset(),  # FreeBSD's kinst_md_excluded names none on amd64
-    # psABI 1.0, table 4.9. A COPY is as long as its symbol; it goes to .bss, so 8 is as good as anything.
+    # psABI 1.0, table 4.9. A COPY is as long as its symbol; it goes to .bss, where 8 does as well as anything.
     relocations=RelocationFacts(
         sizes=by_type(
             (8, (1, 5, 6, 7, 8, 16, 17, 18, 24, 25, 27, 28, 29, 30, 31, 36, 37, 38)),
@@ -325,7 +325,7 @@ AMD64 = ArchFacts(
             (Pattern(0xF0FF, 0x800F), 6),  # jcc
             (pattern(""), 5),  # call, jmp, nopl
         ),
-        tracer_room=5,  # a call, or one nop
+        tracer_call=5,  # a call, or one nop
         tracer_scratch=("r10", "r11"),
         runtime_constants=(8, 1),  # the immediate of movabs and of shr
         # From 6.2 to 6.14 it is the first member of pcpu_hot (arch/x86/include/asm/current.h).

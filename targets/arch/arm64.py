@@ -112,7 +112,7 @@ _SHAPE = CodeShape(
     padding=(
         Pattern(0xFFFFFFFF, 0xD503201F),  # nop
         Pattern(0xFFFFFFFF, 0x00000000),  # udf #0
-        # What -mharden-sls puts behind ret and br, never executed: dsb nsh or sy, isb; or sb.
+        # What -mharden-sls puts after ret and br, never executed: dsb nsh or sy, isb; or sb.
         Pattern(0xFFFFFFFF, 0xD503379F),
         Pattern(0xFFFFFFFF, 0xD5033F9F),
         Pattern(0xFFFFFFFF, 0xD5033FDF),
@@ -203,13 +203,13 @@ ARM64 = ArchFacts(
     longest_trampoline=8,
     return_breakpoint=4,
     instruction_alignment=4,
-    # What adrp reaches; its end also lies above the RAM of boards whose image is linked at 0 (QEMU virt: 1 GiB up).
+    # What adrp reaches; its end is also above the RAM of boards whose image is linked at 0 (QEMU virt: 1 GiB up).
     trampoline_window=1 << 32,
     kinds=Kind,
     emulable=frozenset(),  # what can be emulated always is
     movable=MOVABLE,
-    onward=frozenset({Kind.NOP, Kind.B}),
-    aside=frozenset({Kind.ADR, Kind.ADRP, Kind.B_COND, Kind.CBZ, Kind.CBNZ, Kind.TBZ, Kind.TBNZ}),
+    control_only=frozenset({Kind.NOP, Kind.B}),
+    out_of_line=frozenset({Kind.ADR, Kind.ADRP, Kind.B_COND, Kind.CBZ, Kind.CBNZ, Kind.TBZ, Kind.TBNZ}),
     registers=REGISTERS,
     pc=PC,
     stack_pointer=SP,
@@ -229,7 +229,7 @@ ARM64 = ArchFacts(
     unwind=UnwindFacts(
         dwarf_registers=range(SP + 1),
         preserved=range(19, 30),  # AAPCS64 6.1.1
-        frame_record=(16, -8, -16),  # 6.4.6: x29 points to the caller's x29, and x30 behind it
+        frame_record=(16, -8, -16),  # 6.4.6: x29 points to the caller's x29, and x30 after it
         signed_above=48,  # Arm ARM D8.10
     ),
     operand_registers=_PARTS,
@@ -237,7 +237,7 @@ ARM64 = ArchFacts(
     sized_nops={4: NOP},
     # FreeBSD's kinst_md_excluded: the way of a breakpoint from EL1 to the handler.
     excluded_functions=frozenset({"handle_el1h_sync", "do_el1h_sync"}),
-    # aaelf64 5.7. A COPY is as long as its symbol; it goes to .bss, so 8 is as good as anything.
+    # aaelf64 5.7. A COPY is as long as its symbol; it goes to .bss, where 8 does as well as anything.
     relocations=RelocationFacts(
         sizes=by_type(
             (8, (257, 260, 307, 1024, 1025, 1026, 1027, 1028, 1029, 1030, 1032)),
@@ -265,7 +265,7 @@ ARM64 = ArchFacts(
         boot_magic=b"ARM\x64",
         tables=_TABLES,
         lengths=((pattern(""), 4),),
-        tracer_room=NOP,
+        tracer_call=NOP,
         tracer_scratch=tuple(f"x{number}" for number in range(9, 18)),
         runtime_constants=(16, 4),  # four movz and movk; one lsr
         current=CurrentTask(("sp_el0",), ("tpidr_el1",), ("__entry_task",)),
@@ -287,13 +287,14 @@ ARM64 = ArchFacts(
         has_segments=False,
         has_sizeless=False,
         cpu_model="UC_CPU_ARM64_A57",
-        # Unicorn's own choice is 1 KiB, and its TLBI of a page of the guest's would leave three quarters of it behind.
+        # Unicorn's own choice is 1 KiB: its TLBI of one of the guest's pages would then leave three quarters of it
+        # behind.
         page_size=4096,
         interrupt_bias=0,
         # svc #0x40d. Unicorn traps it like brk, but leaves the PC after it. If the displaced instruction was emulated
-        # and does not jump, the PC need not be written, which would take half a microsecond.
+        # and does not jump, the PC need not be written, which saves half a microsecond.
         #
-        #   11010100 000   imm16 20:5   000 01
+        # 11010100 000   imm16 20:5   000 01
         armed={4: (0xD4000001 | 0x40D << 5).to_bytes(4, "little")},
         breakpoint_number=2,
         breakpoint_bias=4,

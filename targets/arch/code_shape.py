@@ -6,7 +6,10 @@ from dataclasses import dataclass
 @dataclass(frozen=True, slots=True)
 class Pattern:
     """A pattern for the first eight bytes of an instruction, little-endian, so that it can include the next
-    instruction. It matches if ``head & mask == value``."""
+    instruction.
+
+    It matches if ``head & mask == value``.
+    """
 
     mask: int
     value: int
@@ -14,7 +17,7 @@ class Pattern:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A number in an instruction, or a part of one."""
+    """A number in an instruction, or part of one."""
 
     low: int  # its lowest bit in the instruction
     bits: int
@@ -24,8 +27,10 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class CallShape:
-    """A direct call, as it is seen in bytes of which nothing else is known. Its displacement, the sum of the fields,
-    counts from `origin` bytes behind its start."""
+    """A direct call, as it appears in bytes of which nothing else is known.
+
+    Its displacement, the sum of the fields, counts from `origin` bytes after its start.
+    """
 
     shape: Pattern
     fields: tuple[Field, ...]
@@ -36,8 +41,8 @@ class CallShape:
 class CodeShape:
     """The shape of one machine's code.
 
-    `fill` are bytes of which linkers and assemblers make long runs; `absurd` is what a program of user mode has no use
-    for: privileged instructions, ports, and what only data decodes to.
+    `fill` are bytes of which linkers and assemblers make long runs; `absurd` is what a user program has no use for:
+    privileged instructions, ports, and what only data decodes to.
     """
 
     fill: tuple[int, ...]
@@ -48,7 +53,7 @@ class CodeShape:
 
 
 def pattern(text: str) -> Pattern:
-    """The bytes of an instruction in the order of memory, two digits each; ".." is any byte."""
+    """The bytes of an instruction in memory order, two digits each; ".." is any byte."""
     words = text.split()
     mask = sum(0 if word == ".." else 0xFF << 8 * index for index, word in enumerate(words))
     value = sum(0 if word == ".." else int(word, 16) << 8 * index for index, word in enumerate(words))

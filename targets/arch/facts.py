@@ -28,26 +28,26 @@ class EngineFacts:
     start_words: int  # what it keeps for the start of each translated instruction: words of the guest's state
     has_segments: bool  # PCs count from the base of a segment, which need not be 0
     has_sizeless: bool  # an undefined instruction has no size for it; else what has none is no instruction
-    cpu_model: str | None  # None: Unicorn's own choice will do
-    page_size: int | None  # None: likewise
+    cpu_model: str | None  # None: Unicorn's own choice
+    page_size: int | None  # None: the same
     interrupt_bias: int  # what Unicorn adds to the PC before it calls UC_HOOK_INTR, whatever the exception
     # Instruction size -> the bytes that arm a site in memory: the breakpoint that Unicorn traps fastest. It may differ
-    # from what files have (`ArchFacts.breakpoints`).
+    # from the one in files (`ArchFacts.breakpoints`).
     armed: Mapping[int, bytes]
     breakpoint_number: int  # UC_HOOK_INTR's number for it
     breakpoint_bias: int  # the PC that the hook reads minus its address
     # UC_HOOK_INTR's number for the breakpoint that files have, where another one arms sites in memory; None: it is the
     # same, or Unicorn ends the run.
     file_breakpoint: int | None
-    # Bits of the instruction that turns address translation on, and their values, where Unicorn goes on with what it
-    # knew without: `ExceptionModel.turn_on` does it. None: Unicorn does it right.
+    # Bits of the instruction that turns address translation on, and their values, where Unicorn keeps using stale
+    # translations: `ExceptionModel.turn_on` mends that. None: Unicorn does it right.
     translation_switch: tuple[int, int] | None
-    tells_invalidations: bool  # UC_HOOK_INSN reports what invalidates the TLB by address; else nobody needs to know
+    tells_invalidations: bool  # UC_HOOK_INSN reports what invalidates the TLB by address; else nobody needs it
     # Registers that no general instruction names: arm64's by op0, op1, CRn, CRm and op2; amd64's model-specific ones by
     # their number.
     system_registers: Mapping[str, tuple[int, ...]]
     hidden: tuple[str, ...]  # registers that its interface reads but cannot write
-    privilege: str | None  # the register that must not be 0 while its interface reads others of the system; None: none
+    privilege: str | None  # must not be 0 while its interface reads other system registers; None: no such register
     # Words of its CPU state that the interface does not know: name -> (offset, size); and registers whose offsets
     # confirm that the state is laid out so. Offsets count from the first of these.
     words: Mapping[str, tuple[int, int]]
@@ -60,27 +60,27 @@ class UnwindFacts:
 
     dwarf_registers: Sequence[int]  # DWARF's number -> index in the trap frame; -1: not in it
     preserved: Sequence[int]  # those that a function gives back as it got them; without the stack pointer
-    # Of a frame that only its frame pointer tells: CFA - frame pointer, and where the return address and the caller's
-    # frame pointer are, from the CFA.
+    # Of a frame that only its frame pointer describes: CFA - frame pointer, and where the return address and the
+    # caller's frame pointer are, relative to the CFA.
     frame_record: tuple[int, int, int]
-    # Bits of an address; those above may hold a pointer authentication code but for bit 55, which tells the half of the
-    # address space. None: return addresses are as they are.
+    # Bits of an address; those above may hold a pointer authentication code, except bit 55, which selects the half of
+    # the address space. None: return addresses are plain.
     signed_above: int | None
 
 
 @dataclass(frozen=True, slots=True)
 class JumpFacts:
-    """The jump that a site becomes, and how far others than the site itself may be moved for it."""
+    """The jump that a site becomes, and which instructions besides the site's own may be displaced for it."""
 
     size: int  # bytes of the jump that reaches the trampolines
     reach: int  # how far it goes, in bytes
-    # Bytes of the jump by a dead register where that one does not reach, and how far it goes; None: there is none.
+    # Bytes of the jump through a dead register for what that does not reach, and how far it goes; None: there is none.
     far: tuple[int, int] | None
-    # Bytes of the short jump, and how far from its own address it reaches, back and ahead; None: there is none.
+    # Bytes of the short jump, and how far it reaches from its own address, back and forth; None: there is none.
     short: tuple[int, int, int] | None
-    joins: bool  # whether it may go over the instructions behind: `References` in rewriter/jumps say what leads there
+    joins: bool  # whether it may cover the following instructions: `References` in rewriter/jumps find what leads there
     # Kinds that must stay where they are in code whose computed branches land on pads only, since hardware checks it:
-    # pads, and calls that a jump from a trampoline would not look like.
+    # pads, and calls, which a jump from a trampoline would not look like.
     checked: frozenset[IntEnum]
 
 
@@ -102,13 +102,13 @@ class ArchFacts:
     To add a machine:
 
     1. Fill this record in `targets/arch/<name>.py`, with the machine's `Kind`, and list it in the registry there.
-    2. Write what needs code, in a file <name>.py of each room; the room's `registry.py` finds it by name, except that
-       the one of runtime/trap/arch lists what there is.
+    2. Write what needs code, in a file <name>.py of each package below. The package's `registry.py` finds it by name,
+       except that the one of runtime/trap/arch lists its machines.
 
        rewriter/arch               DISSECTOR: instructions -> kinds and verdicts; trampolines (`Dissector`)
        rewriter/addresses          USES: what code does with the addresses that it makes (`UsesOf`)
        rewriter/liveness           EFFECTOR: the registers and flags that instructions read and write (`Effector`)
-       rewriter/standalone         MAKER: jumps, and trampolines that count and record by themselves (`Maker`)
+       rewriter/standalone         GENERATOR: jumps, and trampolines that count and record themselves (`CodeGenerator`)
        runtime/trap/arch           EMULATOR: the effects of displaced instructions (`Emulator`)
        runtime/unwinding/arch      STACK: what instructions do to the stack, and which are calls (`StackEffects`)
        runtime/paging              WALKER: page tables -> translations and faults (`Walker`)
@@ -131,35 +131,35 @@ class ArchFacts:
     longest_trampoline: int  # bytes of the slots of the longest one
     return_breakpoint: int | None  # where in a slot a second breakpoint ends it; None: it ends with a jump back
     instruction_alignment: int  # of instruction starts, in bytes
-    trampoline_window: int  # trampolines lie at the end of the aligned window of this size that holds the sites
+    trampoline_window: int  # trampolines are at the end of the aligned window of this size that holds the sites
 
     kinds: type[IntEnum]  # the machine's own `Kind`, stored in the manifest
-    emulable: frozenset[IntEnum]  # kinds that run in a trampoline since that is cheaper, but can be emulated, too
-    # Kinds that are emulated, though a trampoline can do the same. One that ends with a breakpoint holds them as they
-    # are, unless they are calls; one that jumps back is made by `moved_trampoline`.
+    emulable: frozenset[IntEnum]  # kinds that run in a trampoline since that is cheaper, but can be emulated as well
+    # Kinds that are emulated, though a trampoline can do the same. One that ends with a breakpoint holds them
+    # unchanged, unless they are calls; one that jumps back is made by `moved_trampoline`.
     movable: frozenset[IntEnum]
-    onward: frozenset[IntEnum]  # kinds that only go on, or if they are no calls to where they say themselves
+    control_only: frozenset[IntEnum]  # kinds that affect control flow only: nops, and direct jumps that are no calls
     # Kinds that are emulated since they refer to where they are, though other words in a slot can do the same:
     # <name>_out_of_line.py in runtime/trap/arch makes these (`out_of_line_trampoline`).
-    aside: frozenset[IntEnum]
+    out_of_line: frozenset[IntEnum]
 
     # The trap frame: one unsigned 64-bit word a register, in this order; `frame[name]` is `registers.index(name)`.
     registers: tuple[str, ...]
     pc: int
     stack_pointer: int
     frame_pointer: int
-    # The privilege of the code that was interrupted: a register (its index in the trap frame, or the engine's name of
-    # one that code cannot read), the bits that tell it, and what they are in user mode.
+    # The privilege of the interrupted code: a register (its index in the trap frame, or the engine's name of one that
+    # code cannot read), the bits that hold it, and their value in user mode.
     user_mode: tuple[int | str, int, int]
-    mode_names: Mapping[int, str]  # what those bits can be -> how the machine's manual calls that privilege
+    mode_names: Mapping[int, str]  # value of those bits -> the manual's name of that privilege
     register_names: Mapping[str, int]  # D's R_ constant -> index in the frame, as FreeBSD's regs.d has them
 
     # The C ABI: how a function is called.
     link_register: int | None  # None: the return address is on the stack
-    pushed_return: int  # bytes of it that a call leaves there; the arguments that have no register are behind them
+    pushed_return: int  # bytes of it that a call leaves there; arguments without a register are after them
     arguments: tuple[int, ...]  # integer argument registers
     return_value: int
-    c_registers: Mapping[str, int]  # what firmware or a kernel's start has set before C code runs
+    c_registers: Mapping[str, int]  # what firmware or a kernel's start sets before C code runs
     c_symbols: Mapping[str, str]  # registers that hold the address of a symbol throughout a program
     unwind: UnwindFacts
     cpu_number: CpuNumberFacts
@@ -176,8 +176,8 @@ class ArchFacts:
     linux: LinuxFacts
 
     capstone: Syntax
-    # What the assembler calls an instruction that is given by its word; None: an instruction is no word.
+    # The assembler's directive for an instruction given by its word; None: instructions are no words.
     word_directive: str | None
-    keystone: Syntax | None  # None: it does not know the machine
+    keystone: Syntax | None  # None: keystone lacks the machine
     keystone_plain: Syntax | None  # the same for text without % and $
     engine: EngineFacts

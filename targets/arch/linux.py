@@ -27,7 +27,7 @@ class RecordLayout:
     length: int = 0
     length_at: int | None = None
     length_width: int = 1
-    replacement: Pointer | None = None  # code that is copied over the site and never runs where it is
+    replacement: Pointer | None = None  # code that is copied over the site and never runs in place
     replacement_length_at: int = 0
     probed_with: int | None = None  # sites that begin with this byte may be probed
 
@@ -44,7 +44,8 @@ class JumpLabelLayout:
 
 @dataclass(frozen=True, slots=True)
 class BootTable:
-    """Where a table is, a section or else between two symbols (None: only a section), and how its records may look."""
+    """Where a table is, a section or else between two symbols (None: a section only), and how its records may be laid
+    out."""
 
     section: str
     symbols: tuple[str, str] | None
@@ -54,8 +55,11 @@ class BootTable:
 
 @dataclass(frozen=True, slots=True)
 class CurrentTask:
-    """Where a CPU in the kernel has the address of its current task. What comes first is right but on the first
-    instructions after an entry from user mode, where registers are still the user's: then what comes later is."""
+    """Where a CPU in the kernel has the address of its current task.
+
+    The first source is right except on the first instructions after an entry from user mode, where registers are still
+    the user's: then the next one is.
+    """
 
     registers: tuple[str, ...]
     per_cpu_bases: tuple[str, ...]  # registers that, added to the address of per-CPU data, give the CPU's own copy
@@ -64,8 +68,8 @@ class CurrentTask:
 
 @dataclass(frozen=True, slots=True)
 class SystemCalls:
-    """How the kernel's handlers of system calls are called (include/linux/syscalls.h, arch/*/include/asm): each gets a
-    pointer to struct pt_regs, where user mode's registers are."""
+    """How the kernel's system call handlers are called (include/linux/syscalls.h, arch/*/include/asm): each gets a
+    pointer to struct pt_regs, which holds the registers of user mode."""
 
     prefix: str  # of a handler's name, before the system call's
     arguments: tuple[int, ...]  # offsets of the six arguments in struct pt_regs
@@ -79,19 +83,19 @@ class LinuxFacts:
     tables: tuple[BootTable, ...]
     # Bytes of an instruction that a table lists without its length: those of the first pattern that matches.
     lengths: tuple[tuple[Pattern, int], ...]
-    tracer_room: int | bytes  # what functions begin with: bytes of one call or nop, or the nop that it is full of
-    # Registers that the tracer, called there, does not give back (arch/*/kernel: ftrace_caller), beside flags: nothing
-    # is in them when a function begins.
+    tracer_call: int | bytes  # where functions begin: bytes of one call or nop, or the nop that fills it
+    # Registers that the tracer, called there, does not preserve (arch/*/kernel: ftrace_caller), besides flags: they
+    # hold nothing when a function begins.
     tracer_scratch: tuple[str, ...]
-    # Bytes that are written for an address and for a shift count, from where a record of runtime_const leads.
+    # Bytes that are written for an address and for a shift count, where a record of runtime_const points.
     runtime_constants: tuple[int, int]
     current: CurrentTask
     system_calls: SystemCalls
     # The members of struct pt_regs for the registers of the trap frame, in its order; empty: not saved there.
     saved_registers: tuple[str, ...]
-    # What tells of saved registers that they are the kernel's own: a member, bits of it, and the values that they have.
+    # What shows that saved registers are the kernel's own: a member, bits of it, and their values.
     saved_mode: tuple[str, int, tuple[int, ...]]
-    # Bits of registers that are set while user mode's own tables, which lack the kernel, are in use (PTI).
+    # Bits of registers that are set while user mode's own page tables, which lack the kernel, are in use (PTI).
     user_tables: tuple[tuple[str, int], ...]
     static_call_trampoline: int | None  # bytes of the jump that the kernel rewrites; None: there are none
 
@@ -118,7 +122,7 @@ _FTRACE = BootTable(
     (RecordLayout(8, Pointer(0, is_relative=False)),),
     "TRACER_CALL",
 )
-# The same, where no linker script gathered it into __mcount_loc.
+# The same, where no linker script collected it into __mcount_loc.
 _PATCHABLE_ENTRIES = BootTable("__patchable_function_entries", None, _FTRACE.layouts, "TRACER_CALL")
 # What every machine has, since the kernel's machine-independent code makes it.
 COMMON_TABLES = (_BUG, _STATIC_KEYS, _FTRACE, _PATCHABLE_ENTRIES)

@@ -7,7 +7,7 @@ from kinst.targets.arch.riscv64 import RISCV64
 from kinst.targets.errors import ImageError, UsageError
 
 ARCHES = (AMD64, ARM64, RISCV64)
-NO_IMAGE_ARCH = AMD64  # whose types and R_ names a program has that no image is needed for
+NO_IMAGE_ARCH = AMD64  # whose types and R_ names a program without an image has
 NAMES = tuple(facts.name for facts in ARCHES)
 
 

@@ -13,9 +13,9 @@ class CodeField:
     of the word are the distance's from `shift` on."""
 
     pieces: tuple[tuple[int, int, int], ...]
-    added: int = 0  # to the distance first
+    added: int = 0  # added to the distance first
     offset: int = 0  # of the bytes
-    is_table: bool = False  # the distance is to a place that the loader makes
+    is_table: bool = False  # the distance is to something that the loader makes
 
 
 class Change(Enum):
@@ -41,10 +41,10 @@ class RelocationFacts:
 
     sizes: Mapping[int, int]  # bytes written, where they are not 4
     relative: frozenset[int]  # base + addend: the addend is a link address of the image
-    code: Mapping[int, tuple[CodeField, ...]]  # what writes distances into the instructions of a module
-    nowhere: int  # an address within reach of which a module has no code
+    code: Mapping[int, tuple[CodeField, ...]]  # those that write distances into the instructions of a module
+    nowhere: int  # an address near which a module has no code
     debug: Mapping[int, DebugRelocation]
-    nothing: frozenset[int]  # what may stand in debug sections, too, and writes nothing
+    nothing: frozenset[int]  # those that may stand in debug sections as well, and write nothing
 
 
 def by_type(*groups: tuple[int, Iterable[int]]) -> dict[int, int]:

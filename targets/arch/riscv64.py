@@ -175,13 +175,13 @@ RISCV64 = ArchFacts(
     longest_trampoline=8,
     return_breakpoint=4,
     instruction_alignment=2,
-    # What auipc reaches; its end also lies above the RAM of boards that have it at 0x80000000 (2 GiB of it at most).
+    # What auipc reaches; its end is also above the RAM of boards that have it at 0x80000000 (2 GiB of it at most).
     trampoline_window=1 << 31,
     kinds=Kind,
     emulable=frozenset(),  # what can be emulated always is
     movable=MOVABLE,
-    onward=frozenset({Kind.C_NOP, Kind.C_J, Kind.JAL}),
-    aside=frozenset(),
+    control_only=frozenset({Kind.C_NOP, Kind.C_J, Kind.JAL}),
+    out_of_line=frozenset(),
     registers=(*GENERAL, "pc"),
     pc=PC,
     stack_pointer=SP,
@@ -203,7 +203,7 @@ RISCV64 = ArchFacts(
     c_symbols={"gp": "__global_pointer$"},
     unwind=UnwindFacts(
         dwarf_registers=range(32),
-        preserved=(3, 4, 8, 9, *range(18, 28)),  # psABI 1.1: s0 to s11; gp and tp, which nobody changes
+        preserved=(3, 4, 8, 9, *range(18, 28)),  # psABI 1.1: s0 to s11; gp and tp never change
         frame_record=(0, -8, -16),  # s0 is the CFA, ra and the caller's s0 are below it
         signed_above=None,
     ),
@@ -222,7 +222,7 @@ RISCV64 = ArchFacts(
             "do_trap_user",
         }
     ),
-    # psABI, "Relocations". A COPY is as long as its symbol; it goes to .bss, so 8 is as good as anything.
+    # psABI, "Relocations". A COPY is as long as its symbol; it goes to .bss, where 8 does as well as anything.
     relocations=RelocationFacts(
         sizes=by_type(
             (8, (2, 3, 4, 5, 7, 9, 11, 18, 19, 36, 40, 58)),
@@ -235,8 +235,8 @@ RISCV64 = ArchFacts(
             16: (_BRANCH,),
             17: (_JUMP,),
             **dict.fromkeys((18, 19), (_UPPER, CodeField(((20, 12, 0),), offset=4))),  # CALL, CALL_PLT
-            # GOT_HI20, TLS_GOT_HI20, TLS_GD_HI20, PCREL_HI20, whose lower part is named by another relocation: what it
-            # reads is left open.
+            # GOT_HI20, TLS_GOT_HI20, TLS_GD_HI20, PCREL_HI20, whose lower part another relocation names: what it reads
+            # is left open.
             **dict.fromkeys((20, 21, 22, 23), (CodeField(((12, 20, 12),), is_table=True),)),
             44: (_SHORT_BRANCH,),
             45: (_SHORT_JUMP,),
@@ -267,8 +267,11 @@ RISCV64 = ArchFacts(
     linux=LinuxFacts(
         boot_magic=b"RSC\x05",
         tables=_TABLES,
-        lengths=(*((Pattern(3, low), 2) for low in range(3)), (pattern(""), 4)),  # the low two bits tell (ISA, 1.5)
-        tracer_room=C_NOP,
+        lengths=(
+            *((Pattern(3, low), 2) for low in range(3)),
+            (pattern(""), 4),
+        ),  # the low two bits give the length (ISA, 1.5)
+        tracer_call=C_NOP,
         tracer_scratch=tuple(f"t{number}" for number in range(7)),
         runtime_constants=(24, 4),  # lui, lui, addiw, addiw, slli, add; one srliw
         current=CurrentTask(("x4", "sscratch"), (), ()),  # tp
@@ -300,8 +303,8 @@ RISCV64 = ArchFacts(
         breakpoint_number=2,
         breakpoint_bias=4,  # also for instructions of two bytes
         file_breakpoint=None,
-        # csrrw rd, satp, rs1. The mode takes effect at once (4.1.11), and kernels rely on a fault behind it. Unicorn
-        # 2.1.4 drops its translations only if the ASID changes as well; QEMU has done it always since 6.2.
+        # csrrw rd, satp, rs1. The mode takes effect at once (4.1.11), and kernels rely on a fault right after it.
+        # Unicorn 2.1.4 drops its translations only if the ASID changes as well; QEMU always does since 6.2.
         translation_switch=(0xFFF0_707F, 0x1800_1073),
         tells_invalidations=False,
         system_registers={},

@@ -1,11 +1,12 @@
 """The .BTF section of a kernel -> C types, enumerators, prototypes, by name (Linux, Documentation/bpf/btf.rst).
 
-BTF has every type once and no more than that: 4 MB where DWARF has 160. It tells of functions and per-CPU variables;
-the types of all others are in DWARF only. Of several types of one name the first counts, as for bpftool and libbpf.
+BTF has every type once, and nothing else: 4 MB where DWARF has 160. It describes functions and per-CPU variables; the
+types of all other variables are in DWARF only. Of several types of one name the first counts, as for bpftool and
+libbpf.
 
-A module's BTF is split: its numbers of types and offsets of strings go on where those of its kernel's end. Since Linux
-6.11 a module can have .BTF.base instead, a selection of the kernel's types without their members, so that it fits other
-builds of the kernel: those are looked up in the kernel by name.
+A module's BTF is split: its numbers of types and offsets of strings continue those of its kernel. Since Linux 6.11 a
+module can have .BTF.base instead, a selection of the kernel's types without their members, so that it fits other builds
+of the kernel: those types are looked up in the kernel by name.
 
     header: magic 0xeb9f (2) | version (1) | flags (1) | header's length (4) | types: offset, length | strings: the same
     type:   name (4) | info (4): vlen 15:0, kind 28:24, kind's flag 31 | size or type (4) | what its kind adds
@@ -52,7 +53,7 @@ _HEADER: Final = struct.Struct("<HBBIIIII")
 _DEEPEST: Final = 100
 _INT, _PTR, _ARRAY, _STRUCT, _UNION, _ENUM, _FWD, _TYPEDEF = range(1, 9)
 _VOLATILE, _CONST, _RESTRICT, _FUNC, _FUNC_PROTO, _VAR, _DATASEC, _FLOAT, _DECL_TAG, _TYPE_TAG, _ENUM64 = range(9, 20)
-# Kind -> words that follow, and words for each of `vlen` more.
+# Kind -> words that follow, and words for each of `vlen` elements.
 _EXTRA: Final = {
     _INT: (1, 0),
     _ARRAY: (3, 0),
@@ -98,11 +99,11 @@ class BtfTypes:
         Args:
             data: the section.
             module: whose types they are.
-            base: what it goes on from.
-            elsewhere: who knows the members of structs that have none here, by name.
+            base: what it continues.
+            elsewhere: what knows, by name, the members of structs that have none here.
 
         Raises:
-            ValueError: it is no BTF, or a damaged one.
+            ValueError: it is no BTF, or damaged.
         """
         if len(data) < _HEADER.size:
             raise ValueError("no BTF: shorter than its header")
@@ -116,21 +117,21 @@ class BtfTypes:
         self._base = base
         self._elsewhere = elsewhere
         self._first_string = 0 if base is None else base.end_of_strings
-        self._shift = 0 if base is None else base.count - 1  # our record 1 is the type of the number after the base's
+        self._shift = 0 if base is None else base.count - 1  # our record 1 has the number after the base's last
 
     @property
     def count(self) -> int:
-        """How many numbers of types there are, with 0, which is void, and those of what this goes on from."""
+        """How many numbers of types there are, including 0, which is void, and those of the base."""
         return len(self._starts) + self._shift
 
     @property
     def end_of_strings(self) -> int:
-        """Where the strings of what goes on from this begin."""
+        """Where the strings of what continues this begin."""
         return self._first_string + len(self._strings)
 
     @property
     def is_whole(self) -> bool:
-        """Whether all names are its own: what is split from another refers to strings that it does not have.
+        """Whether all names are its own: BTF that was split from another refers to strings that it does not have.
 
         Raises:
             ValueError: it is damaged.
@@ -191,7 +192,7 @@ class BtfTypes:
 
     @cached_property
     def _columns(self) -> tuple[NDArray[np.uint32], NDArray[np.uint8]]:
-        """Name and kind of every record; of number 0, which is void, nothing that anybody looks for."""
+        """Name and kind of every record; number 0, which is void, has nothing that is searched for."""
         starts = np.array(self._starts, np.int64)
         words = np.frombuffer(self._words, np.uint32) if len(self._words) > 1 else np.zeros(2, np.uint32)
         kinds = (words[starts + 1] >> np.uint32(24) & np.uint32(31)).astype(np.uint8)
@@ -220,7 +221,7 @@ class BtfTypes:
         return found
 
     def _places(self, name: str) -> list[int]:
-        """Where a name is: every string is there once, but what is split may have it again."""
+        """Where a name is: every string occurs once, but split BTF may have it again."""
         text = name.encode(errors="surrogateescape") + b"\0"
         found = [] if self._base is None else self._base._places(name)
         at = self._strings.find(b"\0" + text)

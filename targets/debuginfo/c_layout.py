@@ -1,4 +1,4 @@
-"""What DWARF and BTF readers share: names of base types, places of bit-fields, alignment, structs read late."""
+"""What readers of DWARF and BTF share: names of base types, places of bit-fields, alignment, structs read late."""
 
 from collections.abc import Callable
 from typing import Final
@@ -36,10 +36,11 @@ Load = Callable[[], Content | None]
 
 
 class UnreadAggregate(Aggregate):
-    """A struct or union whose members are read when they are needed.
+    """A struct or union whose members are read when they are needed. Otherwise one kernel struct would pull in
+    thousands that it points to, directly or not.
 
-    Otherwise one kernel struct would make thousands be read to which it points, directly or indirectly. Until then the
-    slots of `members`, `size` and `alignment` are unset, so Python calls `__getattr__`; later they cost nothing.
+    Until then the slots of `members`, `size` and `alignment` are unset, so Python calls `__getattr__`; later they cost
+    nothing.
     """
 
     __slots__ = ("_load",)
@@ -68,7 +69,7 @@ class UnreadAggregate(Aggregate):
 
 
 def base_type(name: str, size: int, *, is_signed: bool, kind: IntegerKind) -> CType:
-    """An integer type; one too wide for a register is an array of words, one of a size that no load has (the record is
+    """An integer type. One too wide for a register is an array of words; one of a size that no load has (the record is
     damaged) an array of bytes."""
     if size > _WORD:
         return Array(Integer("unsigned long", _WORD, is_signed=False), size // _WORD)
@@ -94,8 +95,8 @@ def float_type(name: str, size: int) -> Float:
 def bit_field(name: str, kind: CType, bit: int, width: int) -> Member:
     """A bit-field whose least significant bit is `bit` bits after the start of its struct.
 
-    Its storage unit is the aligned one that its type says. In a packed struct the field may lie across two of them:
-    then the unit begins at the field's first byte.
+    Its storage unit is the aligned one of its type. In a packed struct the field may straddle two of them: then the
+    unit begins at the field's first byte.
     """
     unit = 8 * (size_of(kind) or 1)
     start = bit // unit * unit
@@ -118,7 +119,7 @@ def _wider(kind: CType, bits: int) -> CType:
 
 
 def natural_alignment(members: tuple[Member, ...], size: int) -> int:
-    """The alignment that the members ask for, as far as the layout keeps it: a packed struct has less."""
+    """The alignment that the members require, as far as the layout keeps it: a packed struct has less."""
     alignment = max((alignment_of(member.type) for member in members), default=1)
     while alignment > 1 and not _is_aligned(members, size, alignment):
         alignment >>= 1

@@ -1,4 +1,4 @@
-"""Call frame information of an image -> how to leave the frame of the function at an address (DWARF 5, 6.4).
+"""Call frame information of an image -> how to unwind the frame of the function at an address (DWARF 5, 6.4).
 
 A row says where the canonical frame address (CFA: the stack pointer before the call) is and where the caller's
 registers are, in DWARF's register numbers. Rows that need an expression say so and leave it to other methods.
@@ -60,8 +60,8 @@ RegisterRule = Saved | Value | Moved | Lost | Unknown
 
 @dataclass(frozen=True, slots=True)
 class FrameRow:
-    """The rules at one address. `cfa` is a register and an offset; None: an expression. A register without a rule has
-    the caller's value."""
+    """The rules at one address. `cfa` is a register and an offset; None: an expression. A register without a rule still
+    has the caller's value."""
 
     cfa: tuple[int, int] | None
     registers: Mapping[int, RegisterRule]
@@ -72,7 +72,7 @@ class CallFrames:
     """The call frame information of one image, in address order."""
 
     def __init__(self, image: Image) -> None:
-        """Find the FDEs: 0.1 s for the 45,000 of a vmlinux. Their instructions are read when they are needed."""
+        """Find the FDEs: 0.1 s for the 45,000 of a vmlinux. Their instructions are read on demand."""
         self._tables = frame_tables(image)
         found: dict[int, tuple[FrameTable, int]] = {}
         for table in self._tables:
@@ -82,13 +82,14 @@ class CallFrames:
         self._places = [found[start] for start in self._starts]
 
     def row_at(self, address: int) -> FrameRow | None:
-        """The rules that hold before the instruction at a link address; None where no sound FDE covers it."""
+        """The rules before the instruction at a link address; None if no sound FDE covers it."""
         at = bisect_right(self._starts, address) - 1
         if at < 0:
             return None
         table, row = self._places[at]
         if address - self._starts[at] >= int(table.size[row]):
             return None
+        # Damage shows when an instruction is run: then other ways of unwinding are tried.
         try:
             return _row(table, row, address)
         except (IndexError, ValueError, ImageError):
@@ -106,7 +107,7 @@ class _Common:
 
 @dataclass(slots=True)
 class _State:
-    """The row that is being built."""
+    """The row under construction."""
 
     cfa: tuple[int, int] | None = (0, 0)
     registers: dict[int, RegisterRule] = field(default_factory=dict)
@@ -115,10 +116,12 @@ class _State:
 def _row(table: FrameTable, row: int, address: int) -> FrameRow:
     data, start = table.content, int(table.address[row])
     cie = _common(data, table.cies[int(table.cie[row])])
+    # The CIE's instructions are those that all of its functions begin with.
     first = _Program(data, cie, start, None)
     first.run(*cie.instructions, address)
     program = _Program(data, cie, start, first.state)
     at = int(table.rest[row])
+    # Of the augmentation data only the length matters here: it holds the LSDA and the like.
     if cie.has_augmentation:
         length, at = leb(data, at)
         at += length
@@ -130,9 +133,11 @@ def _common(data: bytes, cie: Cie) -> _Common:
     """version (1) | augmentation, a string | [4: address size, segment size] | code factor | data factor | return
     address register | [z: length, data] | instructions"""
     version = data[cie.body]
+    # Since version 4 the sizes of an address and of a segment selector follow.
     at = cie.body + 1 + len(cie.augmentation) + 1 + (2 if version >= 4 else 0)
     code_factor, at = leb(data, at)
     data_factor, at = signed_leb(data, at)
+    # Version 1 has the return address register as a byte, later ones as LEB128.
     if version == 1:
         return_register, at = data[at], at + 1
     else:
@@ -145,7 +150,7 @@ def _common(data: bytes, cie: Cie) -> _Common:
 
 
 class _Program:
-    """Runs the instructions of a CIE or an FDE up to an address. `initial` is what the CIE's left."""
+    """Runs the instructions of a CIE or an FDE up to an address. `initial` is the state that the CIE's left."""
 
     def __init__(self, data: bytes, cie: _Common, start: int, initial: _State | None) -> None:
         self._data = data
@@ -157,7 +162,7 @@ class _Program:
         self.state = _State() if initial is None else _copy(initial)
 
     def run(self, start: int, end: int, address: int) -> None:
-        """Until the next row begins behind `address`; what goes on to it changes nothing else."""
+        """Run until the next row begins after `address`: what follows does not concern it."""
         self._at = start
         while self._at < end and self._location <= address:
             self._step()
@@ -188,6 +193,7 @@ class _Program:
             self._register_rule(opcode)
 
     def _define_cfa(self, opcode: int) -> None:
+        # A definition of the register or the offset alone keeps the other.
         register, offset = self.state.cfa or (-1, 0)
         match opcode:
             case _CFA.def_cfa:
@@ -207,6 +213,7 @@ class _Program:
     def _remember_or_restore(self, opcode: int) -> None:
         if opcode == _CFA.remember_state:
             self._stack.append(_copy(self.state))
+        # Only damage pops more than was pushed.
         elif self._stack:  # restore_state
             self.state = self._stack.pop()
 
@@ -220,6 +227,7 @@ class _Program:
             case _CFA.restore_extended:
                 self._restore(register)
             case _CFA.undefined:
+                # DWARF says that the register has no value; compilers mark the outermost frame so.
                 rules[register] = Lost()
             case _CFA.same_value:
                 rules.pop(register, None)
@@ -272,7 +280,7 @@ class _Program:
 
 # Bytes of their operand.
 _ADVANCES: Final = {_CFA.advance_loc1: 1, _CFA.advance_loc2: 2, _CFA.advance_loc4: 4}
-# Signed addresses (arm64's negate_ra_state) are told by their upper bits; GNU_args_size has an operand.
+# arm64's negate_ra_state has no operand: signed addresses show by their upper bits; GNU_args_size has one.
 _IGNORED: Final = frozenset({_CFA.nop, _CFA.AARCH64_negate_ra_state, _CFA.GNU_args_size})
 _CFA_OPCODES: Final = frozenset(
     {

@@ -1,5 +1,5 @@
-"""A return address -> what debug information says about the call: what registers and memory of the callee held
-(DWARF 5, 3.4; GNU's form of it in DWARF 4).
+"""A return address -> what debug information says about the call: what registers and memory of the callee held (DWARF
+5, 3.4; GNU's form of it in DWARF 4).
 
 A unit is read only when an address of its code is looked up, and then only the function that holds the address.
 """
@@ -37,9 +37,9 @@ _ALL_TAIL_CALLS: Final = (
 class CallParameter:
     """What one register of the callee, or the memory that it points to, held when the call was made.
 
-    Expressions: `location` tells the register; `value` computes what it held, `data` what it pointed to, in the frame
+    Expressions: `location` names the register; `value` computes what it held, `data` what it pointed to, in the frame
     of the caller; an empty one: the compiler does not know. `declared` is the offset in .debug_info of the callee's
-    parameter, where that is told.
+    parameter, if that is given.
     """
 
     location: bytes
@@ -50,8 +50,10 @@ class CallParameter:
 
 @dataclass(frozen=True, slots=True)
 class CallSite:
-    """A call. `returns` is the address behind its instruction, `at` that of the instruction; one of the two may be
-    unknown. `target` computes the callee's address where the call is indirect and the compiler knows it.
+    """A call. `returns` is the address after its instruction, `at` that of the instruction; one of the two may be
+    unknown.
+
+    `target` computes the callee's address if the call is indirect and the compiler knows it.
     """
 
     returns: int | None
@@ -62,7 +64,7 @@ class CallSite:
 
     @property
     def place(self) -> int:
-        """An address in the instruction; -1: it is not known."""
+        """An address in the instruction; -1: unknown."""
         return (self.returns or 0) - 1 if self.at is None else self.at
 
 
@@ -108,7 +110,7 @@ class CallSites:
         self._addresses = UnitAddresses(self._units)
         self._functions: dict[int, list[Row]] = {}  # by unit
         self._holders: dict[int, CallingFunction | None] = {}  # by address
-        self._whole: set[int] = set()  # units of which every entry was looked at
+        self._whole: set[int] = set()  # units of which every entry was examined
         self._calls: dict[int, Calls] = {}
 
     def terms(self, unit: int) -> UnitTerms:
@@ -118,6 +120,7 @@ class CallSites:
     def function_at(self, address: int) -> CallingFunction | None:
         """The function whose code holds a link address."""
         if address not in self._holders:
+            # All at once: simple, and rarely needed.
             if len(self._holders) >= _KEPT:
                 self._holders.clear()
             self._holders[address] = self._holder(address)
@@ -126,7 +129,8 @@ class CallSites:
     def _holder(self, address: int) -> CallingFunction | None:
         for unit in self._addresses.at(address):
             found = _holder(self._of_unit(unit), address)
-            if found is None and unit.offset not in self._whole:  # perhaps one within another, as GNU C has them
+            # Most functions are at the top level: the whole unit is read only where that finds nothing.
+            if found is None and unit.offset not in self._whole:  # perhaps nested, as GNU C allows
                 self._whole.add(unit.offset)
                 self._functions[unit.offset] = self._read(unit, every)
                 found = _holder(self._functions[unit.offset], address)
@@ -140,6 +144,7 @@ class CallSites:
         if found is None:
             entries = self._units.open(self._units.at(function.unit))
             try:
+                # A site in an abstract entry stands for all copies: the address shows whether it is in this function.
                 sites = [one for one in _sites(entries, function.offset) if function.holds(one.place)]
             except (*DAMAGE, ImageError):
                 sites = []
@@ -179,7 +184,7 @@ def _functions(entries: UnitEntries, walk: Walk) -> Iterator[CallingFunction]:
 
 
 def _function(entries: UnitEntries, entry: Entry, ranges: tuple[Range, ...]) -> CallingFunction:
-    """Where it is entered its first range begins, whichever address is the lowest; GCC puts cold parts behind."""
+    """It is entered where its first range begins, whichever address is the lowest: GCC puts cold parts last."""
     start = entries.address(entry, At.ENTRY_PC)
     return CallingFunction(
         ranges[0][0] if start is None else start,
@@ -192,11 +197,12 @@ def _function(entries: UnitEntries, entry: Entry, ranges: tuple[Range, ...]) -> 
 
 
 def _sites(entries: UnitEntries, function: int) -> Iterator[CallSite]:
-    """The calls in a function's entry; and those that GCC puts in the abstract entries of what it is made of, where
-    they stand in a block. The addresses tell whose they are."""
+    """The calls in a function's entry; and those that GCC puts into the abstract entries of what it is made of, if they
+    stand in a block. The addresses show whose they are."""
     base, waiting, known = entries.unit.offset, [function], set[int]()
     while waiting:
         root = waiting.pop()
+        # Another unit's entry, or one that was visited: origins may form a circle in damaged files.
         if root in known or not entries.unit.first <= root < entries.unit.end:
             continue
         known.add(root)
@@ -212,6 +218,7 @@ def _site(entries: UnitEntries, entry: Entry) -> CallSite:
     returns = entries.address(entry, At.CALL_RETURN_PC)
     is_gnu = entry.declaration.tag == Tag.GNU_CALL_SITE
     return CallSite(
+        # GNU's form has the return address in DW_AT_low_pc.
         entries.address(entry, At.LOW_PC) if returns is None and is_gnu else returns,
         entries.address(entry, At.CALL_PC),
         At.CALL_TAIL_CALL in entry.values or At.GNU_TAIL_CALL in entry.values,

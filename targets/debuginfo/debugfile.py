@@ -37,7 +37,7 @@ def find_debug(
         folders: where distributions keep debug files.
 
     Raises:
-        ImageError: there are none, with the places that were looked at; the file was made from another image; or they
+        ImageError: there are none, with the places that were searched; the file was made from another image; or they
             are of a kind that is not supported.
     """
     if debug_file is not None:
@@ -46,6 +46,7 @@ def find_debug(
         return _usable(own)
     looked: list[Path] = []
     for path, is_linked in _places(image, folders):
+        # An image may be named as its own debug file (a link, or .gnu_debuglink with its own name).
         if path not in looked and path.is_file() and not path.samefile(image.path):
             return _usable(_checked(image, path, is_linked=is_linked))
         looked.append(path)
@@ -55,7 +56,7 @@ def find_debug(
 
 
 def _places(image: ElfLike, folders: tuple[Path, ...]) -> Iterator[tuple[Path, bool]]:
-    """Where gdb looks, too: by build-id, then by name; whether it is that of .gnu_debuglink."""
+    """Where gdb looks, too: by build-id, then by name; and whether the name is that of .gnu_debuglink."""
     identity = build_id(image)
     if identity is not None and len(identity) > 1:
         for folder in folders:
@@ -80,7 +81,8 @@ def _checked(image: ElfLike, path: Path, *, is_linked: bool) -> DebugSections:
 
 
 def _placed_as(image: ElfLike, file: ElfFile) -> ElfFile:
-    """The debug file of a module, its sections where the module's are: without content they lie elsewhere in it."""
+    """The debug file of a module, its sections at the addresses of the module's: without content they lie elsewhere in
+    it."""
     if image.header.kind is not FileKind.REL or file.kind is not FileKind.REL:
         return file
     places = dict(_by_name(image.sections))
@@ -92,6 +94,7 @@ def _placed_as(image: ElfLike, file: ElfFile) -> ElfFile:
     symbols = file.symbols
     rows = np.flatnonzero(symbols.section < len(moved))
     address = symbols.address.copy()
+    # Modulo 2**64: a section may move down.
     address[rows] += by[symbols.section[rows]].astype(np.uint64)
     return replace(file, sections=moved, symbols=replace(symbols, address=address))
 
@@ -105,11 +108,12 @@ def _by_name(sections: tuple[Section, ...]) -> Iterator[tuple[tuple[str, int], i
 
 
 def _check_same_build(image: ElfLike, file: ElfFile, *, is_linked: bool) -> None:
-    """By build-id; without, or where .gnu_debuglink led to the file, by the CRC in it; else by where the code lies."""
+    """By build-id; without one, or if .gnu_debuglink led to the file, by its CRC; else by where the code lies."""
     is_known = has_same_build_id(image, file)
     if is_known and not is_linked:
         return
     link = _debug_link(image)
+    # The CRC is that of the file that the link names, not of any other that the user gave.
     if link is None or link[0] != file.path.name:
         check_same_code(image, file)
     elif (crc := _crc(file.data)) != link[1]:
@@ -120,7 +124,7 @@ def _check_same_build(image: ElfLike, file: ElfFile, *, is_linked: bool) -> None
 
 
 def _usable(sections: DebugSections) -> DebugSections:
-    """The same sections. Raises ImageError, with the file's name: half of the DWARF is in another file."""
+    """The same sections. Raises ImageError with the file's name if half of the DWARF is in another file."""
     sections.check()
     return sections
 
@@ -134,6 +138,7 @@ def _debug_link(elf: ElfLike) -> tuple[str, int] | None:
     name = data.split(b"\0")[0]
     at = -(-(len(name) + 1) // 4) * 4
     text = name.decode(errors="surrogateescape")
+    # The name comes from the image: with a slash it could lead anywhere in the file system.
     if not text or "/" in text or at + 4 > len(data):
         return None
     return text, int.from_bytes(data[at : at + 4], "little")

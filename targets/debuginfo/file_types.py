@@ -38,7 +38,7 @@ class FileTypes:
 
     @cached_property
     def btf(self) -> BtfTypes | None:
-        """Kernels have every type in it, so DWARF is not asked for one; of variables it has but few."""
+        """Kernels have every type in it, so DWARF is not asked for types; of variables it has only a few."""
         try:
             return btf_types(self.elf, self._module, self._base())
         except ImageError as error:
@@ -59,7 +59,7 @@ class FileTypes:
         return self._dwarf.variable(name, address) if compact is None else compact
 
     def function(self, name: str, address: int | None) -> Function | None:
-        """The prototype of a function; of those that BTF leaves out, because it could not call them, from DWARF."""
+        """The prototype of a function; from DWARF of those that BTF leaves out since BPF could not call them."""
         compact = None if self.btf is None else self.btf.function(name)
         return self._dwarf.function(name, address) if compact is None else compact
 

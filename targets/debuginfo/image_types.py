@@ -49,7 +49,7 @@ def image_types(
         image: the image.
         debug_file: its debug information and more symbols; else in the image, or where its build-id or .gnu_debuglink
             says.
-        modules: files of kernel modules by the names that programs use for them, of which only the types are of use.
+        modules: files of kernel modules by the names that programs use for them, of which only the types matter.
 
     Raises:
         ImageError: the debug file or a module cannot be read, or was not made for the image.
@@ -65,7 +65,8 @@ def image_types(
 
 
 def _debug(image: Image, debug_file: Path | None) -> tuple[DebugSections, str]:
-    """What the user names must be right; else an image may have no debug information, or none of use: then why."""
+    """A file that the user names must be right; otherwise an image may have no debug information, or none of use: then
+    why."""
     if debug_file is not None:
         return find_debug(image, debug_file), ""
     try:
@@ -126,7 +127,7 @@ class _ImageTypes:
         return self._enumerators[name]
 
     def symbol(self, name: str, module: str = "") -> Symbol | None:
-        """A variable or function; of several the first global one, then the first."""
+        """A variable or function; of several the first global one, else the first."""
         if module not in self._own:
             return None
         if name not in self._symbols:
@@ -180,7 +181,7 @@ class _ImageTypes:
 
     @cached_property
     def _is_named(self) -> NDArray[np.bool_]:
-        """Symbols that name something: not sections, files, mapping symbols or what only the assembler meant."""
+        """Symbols that name something: no sections, files, mapping symbols or assembler labels."""
         table = self._table
         is_named: NDArray[np.bool_] = np.isin(table.kind, _KINDS) & (table.section != SHN_UNDEF)
         is_named &= (mapping_letters(table) == 0) & ~is_assembler_label(table)

@@ -1,8 +1,9 @@
 """A function's name -> every copy of it that was inlined, out of DWARF of any size.
 
-Nothing walks all the debug information. The bytes of the name, or of its offset in .debug_str, pick the units; in
-those the bytes of the offset of the function's entry pick what may refer to it; a flat walk says which of these bytes
-are what they look like (`kinst.targets.debuginfo.dwarf.scan`). So the answer is exact, as if every entry had been read.
+Nothing walks all the debug information. The bytes of the name, or of its offset in .debug_str, select the units; in
+those the bytes of the offset of the function's entry select what may refer to it; and a flat walk shows which of these
+bytes are what they look like (`kinst.targets.debuginfo.dwarf.scan`). So the answer is exact, as if every entry had been
+read.
 """
 
 import struct
@@ -16,11 +17,12 @@ from kinst.targets.debuginfo.debugfile import find_debug
 from kinst.targets.debuginfo.dwarf.abbreviations import INLINED
 from kinst.targets.debuginfo.dwarf.forms import DAMAGE
 from kinst.targets.debuginfo.dwarf.line_files import LineFiles
-from kinst.targets.debuginfo.dwarf.name_search import Damaged, Mention, NameSearch, refused
+from kinst.targets.debuginfo.dwarf.name_search import Mention, NameSearch
 from kinst.targets.debuginfo.dwarf.numbers import At, Tag
 from kinst.targets.debuginfo.dwarf.ranges import entry_of, ranges_of
 from kinst.targets.debuginfo.dwarf.scan import abstract
 from kinst.targets.debuginfo.dwarf.sections import DebugSections
+from kinst.targets.debuginfo.dwarf.unit_places import Damaged, refused
 from kinst.targets.debuginfo.dwarf.units import Entry, UnitEntries, Units
 from kinst.targets.debuginfo.inlined import InlinedCopy, InlineFunction, Matching, SourceLine
 from kinst.targets.debuginfo.inlined_parameters import Parameters
@@ -31,15 +33,15 @@ from kinst.targets.visible import text_of
 
 _U32: Final = struct.Struct("<I").unpack_from
 _LONGEST_NAME: Final = 4096
-_FAR: Final = 16  # references from one entry to the next that are followed; real ones are 2
+_FAR: Final = 16  # references that are followed from one entry to the next; real chains have 2
 _UNKNOWN: Final = SourceLine("", 0)
 
 
 class InlineSearch:
-    """Searches of one image: keeps what several searches need."""
+    """Searches of one image: it keeps what several searches need."""
 
     def __init__(self, image: ElfLike, debug: DebugSections | None = None, *, types: ImageTypes | None = None) -> None:
-        """Finds the debug information. `types` are those that parameters shall have; else the image's.
+        """Find the debug information. `types` are those that parameters shall have; else the image's.
 
         Raises:
             ImageError: there is none.
@@ -84,8 +86,8 @@ class InlineSearch:
         return Matching(tuple(sorted(found, key=lambda one: one.name)), tuple(damage))
 
     def names(self, pattern: str) -> list[str]:
-        """The names of functions that debug information marks as inline and that match a glob, in the order of the
-        alphabet; without those of damaged units."""
+        """The names of functions that debug information marks as inline and that match a glob, in alphabetical order;
+        damaged units are left out."""
         return self._matching(pattern, lambda _error: None)
 
     def exists(self, name: str) -> bool:
@@ -134,7 +136,7 @@ class InlineSearch:
         return [name for name in names if matches(name)]
 
     def _collect(self, entries: UnitEntries, found: set[bytes], places: set[int]) -> None:
-        """The names of a unit's inline functions: themselves, or where they are in .debug_str."""
+        """The names of a unit's inline functions: the names themselves, or their places in .debug_str."""
         data = entries.data
         try:
             for at, declaration in abstract(entries):
@@ -150,7 +152,7 @@ class InlineSearch:
         return bytes(strings[place : place + _LONGEST_NAME]).split(b"\0", 1)[0]
 
     def _name(self, entries: UnitEntries, entry: Entry) -> bytes:
-        """The name of a definition, which what it completes may have."""
+        """The name of a definition, which may be in the declaration that it completes."""
         for _ in range(_FAR):
             if (entry.number(At.INLINE) or 0) not in (0, *INLINED) and At.NAME in entry.values:
                 return b""
@@ -190,7 +192,7 @@ class InlineSearch:
         return InlinedCopy(ranges, entry_of(entries, entry, ranges), caller, start, call, parameters)
 
     def _image_types(self) -> ImageTypes | None:
-        """The image's own types. They come with all that reads images, which takes a second to import."""
+        """The image's own types. Everything that reads images comes with them, which takes a second to import."""
         if self._types is None:
             from kinst.targets.debuginfo.image_types import image_types
             from kinst.targets.image import Image
@@ -207,7 +209,7 @@ class InlineSearch:
 def _definition(everything: dict[int, Mention], mention: Mention) -> int | None:
     """The definition that an entry belongs to: it says that it is inline, completes a declaration, or has the name.
 
-    References that lead round in a circle, as damage makes them, lead to none.
+    Circular references, which are damage, lead to none.
     """
     for _ in range(len(everything) + 1):
         if mention.tag == Tag.SUBPROGRAM and (mention.inline or mention.completes or mention.origin is None):
@@ -223,12 +225,13 @@ def _named(everything: dict[int, Mention], mention: Mention) -> str:
 
 
 def _declared(everything: dict[int, Mention], mention: Mention) -> SourceLine:
-    """Where the source has it."""
+    """Where the source declares it."""
     return next((one.declared for one in _chain(everything, mention) if one.declared is not None), _UNKNOWN)
 
 
 def _chain(everything: dict[int, Mention], mention: Mention | None) -> Iterator[Mention]:
-    """A definition and what it refers to: what completes a declaration may leave name and place to the declaration."""
+    """A definition and what it refers to: a definition may leave its name and place to the declaration that it
+    completes."""
     for _ in range(len(everything) + 1):
         if mention is None:
             break

@@ -22,8 +22,10 @@ class SourceLine:
 @dataclass(frozen=True, slots=True)
 class Location:
     """Where a value is in [low, high): a DWARF expression, to be evaluated with `frame_base`, the expression of the
-    function around, and what the unit at offset `unit` of .debug_info says of types. An empty expression: the value was
-    optimised out there."""
+    enclosing function, and what the unit at offset `unit` of .debug_info says of types.
+
+    An empty expression: the value was optimised out there.
+    """
 
     low: int
     high: int
@@ -46,8 +48,8 @@ class InlinedParameter:
 class InlinedCopy:
     """One copy: its ranges in the order of the debug information, where it is entered, who contains it.
 
-    `caller` is the ELF function that holds the first range ("" if none does) and `caller_address` its start; `call` is
-    where the call stands in the source.
+    `caller` is the ELF function that holds the first range ("" if there is none) and `caller_address` its start; `call`
+    is where the call is in the source.
     """
 
     ranges: tuple[Range, ...]
@@ -60,8 +62,8 @@ class InlinedCopy:
 
 @dataclass(frozen=True, slots=True)
 class InlineFunction:
-    """One definition of a function that debug information marks as inline: a header's static inline function has one
-    in each unit that uses it. `is_out_of_line`: the same definition also has code of its own."""
+    """One definition of a function that debug information marks as inline: a header's static inline function has one in
+    each unit that uses it. `is_out_of_line`: the same definition also has code of its own."""
 
     name: str
     declaration: SourceLine
@@ -71,7 +73,7 @@ class InlineFunction:
 
 @dataclass(frozen=True, slots=True)
 class Matching:
-    """What was found, of a glob by name; `damage` says which units could not be read and were left out."""
+    """What was found; of a glob by name. `damage` says which units could not be read and were left out."""
 
     found: tuple[InlineFunction, ...]
     damage: tuple[str, ...]

@@ -12,7 +12,7 @@ from kinst.targets.debuginfo.dwarf.units import Entry, UnitEntries, Units
 from kinst.targets.debuginfo.inlined import InlinedParameter, Location, Range
 from kinst.targets.visible import text_of
 
-_DEEPEST: Final = 32  # types within types; only damaged debug information has more
+_DEEPEST: Final = 32  # nesting of types; only damaged debug information has more
 _LONGEST_CHAIN: Final = 16
 _POINTERS: Final = frozenset({Tag.POINTER_TYPE, Tag.REFERENCE_TYPE, Tag.RVALUE_REFERENCE_TYPE})
 _SAME: Final = frozenset({Tag.RESTRICT_TYPE, Tag.ATOMIC_TYPE})
@@ -26,7 +26,7 @@ class Parameters:
     """The parameters of copies."""
 
     def __init__(self, units: Units, types: ImageTypes | None) -> None:
-        """`types` gives named types, so that they are those that the image has; None: parameters without types."""
+        """`types` gives named types, so that they are those of the image; None: parameters without types."""
         self._units = units
         self._types = types
         self._known: dict[int, CType | None] = {}

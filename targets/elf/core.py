@@ -1,7 +1,7 @@
 """An ELF core of a whole machine, as QEMU's dump-guest-memory and kdump write it -> the pieces of memory in it.
 
-QEMU gives every piece its physical address, and the virtual one if it was asked for paging (-p); else the virtual
-address is the physical one, or 0 in old versions. There may be more pieces than e_phnum can say.
+QEMU gives every piece its physical address, and the virtual one if paging was asked for (-p); else the virtual address
+is the physical one, or 0 in old versions. There may be more pieces than e_phnum can say.
 """
 
 from dataclasses import dataclass
@@ -14,12 +14,12 @@ from kinst.targets.elf.header import ELF_HEADER, PN_XNUM, PROGRAM_HEADER, PT_LOA
 from kinst.targets.errors import ImageError
 
 _CORE: Final = 4  # ET_CORE
-_INFO: Final = 44  # where the first section header has the number of program headers that e_phnum cannot say
+_INFO: Final = 44  # then the first section header has the number of program headers
 
 
 @dataclass(frozen=True, slots=True)
 class Core:
-    """A core. `loads` are PROGRAM_HEADER rows; not every byte that they promise need be in the file."""
+    """A core. `loads` are PROGRAM_HEADER rows; the file need not have every byte that they promise."""
 
     data: NDArray[np.uint8]
     loads: NDArray[np.void]
@@ -48,7 +48,7 @@ def read_core(data: NDArray[np.uint8]) -> Core:
 
 
 def _many(data: NDArray[np.uint8], start: int) -> int:
-    """How many program headers there are, if e_phnum cannot say it."""
+    """How many program headers there are if e_phnum cannot say it."""
     if start + SECTION_HEADER.itemsize > len(data):
         raise ImageError("truncated: the number of its program headers is not in the file")
     return int.from_bytes(data[start + _INFO : start + _INFO + 4].tobytes(), "little")

@@ -1,7 +1,6 @@
-"""Segments of a file -> what PT_DYNAMIC tells whoever loads it.
+"""Segments of a file -> what PT_DYNAMIC tells the loader.
 
-LIEF is not asked: it follows what entries point to, which an outline does not have, and warns of tags that it does not
-know.
+LIEF is not asked: it follows what entries point to, which an outline does not have, and warns of unknown tags.
 """
 
 from collections.abc import Iterable, Mapping
@@ -18,7 +17,7 @@ _SONAME: Final = 14
 
 
 def dynamic_entries(data: NDArray[np.uint8], segments: Iterable[Segment]) -> Mapping[int, int]:
-    """Value by d_tag, of several the last; empty if there is no PT_DYNAMIC."""
+    """Value by d_tag, the last of several; empty if there is no PT_DYNAMIC."""
     dynamic = next((segment for segment in segments if segment.kind == PT_DYNAMIC), None)
     if dynamic is None:
         return {}
@@ -29,8 +28,8 @@ def dynamic_entries(data: NDArray[np.uint8], segments: Iterable[Segment]) -> Map
 
 
 def is_library(data: NDArray[np.uint8], segments: Iterable[Segment]) -> bool:
-    """Whether a dynamic linker loads the file for others: it needs libraries itself, which the linker and firmware do
-    not, and has a name for those that need it, or asks for no linker of its own, which programs do."""
+    """Whether a dynamic linker loads the file on behalf of others: it needs libraries itself, which the linker and
+    firmware do not, and has a name for those that need it, or names no linker of its own, which programs do."""
     segments = tuple(segments)
     entries = dynamic_entries(data, segments)
     is_started = any(segment.kind == PT_INTERP for segment in segments)

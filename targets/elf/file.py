@@ -1,12 +1,12 @@
 """The path of an ELF file -> its bytes, sections and symbols. All parts use this one reading of a file.
 
-An image (`kinst.targets.image`) is such a file whose segments and code are checked beside it. Debug information needs
-no more than this, also of files that are no images: objcopy --only-keep-debug leaves no code in them.
+An image (`kinst.targets.image`) is such a file whose segments and code are checked as well. Debug information needs no
+more than this, also of files that are no images: objcopy --only-keep-debug leaves no code in them.
 
-The tables are read here as arrays and not by LIEF. LIEF takes a file into memory before it looks at its tables (2.2 s
-and 620 MB for a vmlinux of 588 MB, which is mapped here), takes 0.4 s to import, twice what kinst-inlinecall takes in
-all, passes over tables that do not fit, and has no numbers for the types that it does not know. It reads an image
-that is to be written or compared after us: `kinst.targets.elf.second_reader`.
+The tables are read here as arrays and not by LIEF. LIEF reads a whole file into memory before its tables (2.2 s and 620
+MB for a vmlinux of 588 MB, which is mapped here), takes 0.4 s to import, twice what kinst-inlinecall takes in all,
+skips tables that do not fit, and has no numbers for types that it does not know. It reads an image that is to be
+written or compared after us: `kinst.targets.elf.second_reader`.
 """
 
 import mmap
@@ -111,7 +111,7 @@ def map_file(path: Path) -> NDArray[np.uint8]:
 
 
 def map_descriptor(descriptor: int, path: Path) -> NDArray[np.uint8]:
-    """An open file as an array, mapped read-only. If it becomes shorter, its reader gets a KinstError with `path`.
+    """An open file as an array, mapped read-only. If it becomes shorter, the reader gets a KinstError with `path`.
 
     Raises:
         ImageError: it is not a regular file.

@@ -1,7 +1,7 @@
-"""Bytes of a file -> its ELF header and tables, checked: what would make a reader run astray is refused here.
+"""Bytes of a file -> its ELF header and tables, checked: what would lead a reader astray is refused here.
 
 A rewriter must not be lenient: what a loader could understand in another way is refused. LIEF, which reads the tables
-after us, is: it skips tables that do not fit and allocates what a header promises.
+after us, is lenient: it skips tables that do not fit, and allocates what a header promises.
 """
 
 import struct
@@ -67,7 +67,7 @@ SHF_EXCLUDE: Final = 0x8000_0000
 SHN_LORESERVE: Final = 0xFF00
 PN_XNUM: Final = 0xFFFF
 
-# What people hand over instead of an ELF file, by its first bytes, and what to do about it.
+# What people pass instead of an ELF file, by its first bytes, and what to do about it.
 _OTHER_FORMATS: Final = (
     (b"MZ", "a PE/EFI image, and no Linux kernel that is known: give the ELF file it was made from"),
     (b"!<arch>", "an archive (.a or .deb): take the image out of it first"),
@@ -154,7 +154,7 @@ def read_elf_header(data: NDArray[np.uint8]) -> ElfHeader:
 
 
 def check_magic(head: bytes) -> None:
-    """That a file begins as a little-endian 64-bit ELF file. `head`: its first `ELF_HEADER.size` bytes. Raises
+    """Check that a file begins as a little-endian 64-bit ELF file. `head`: its first `ELF_HEADER.size` bytes. Raises
     ImageError."""
     if not head.startswith(b"\x7fELF"):
         if b"\x7fELF".startswith(head):
@@ -189,12 +189,14 @@ def _check_load(row: NDArray[np.void], index: int, file_size: int) -> None:
         )
     if in_file > size:
         raise ImageError(f"damaged: segment {index} has {in_file:#x} bytes in the file but {size:#x} in memory")
+    # Sums that wrap round would pass every comparison that follows.
     if address + size > 1 << 64 or int(row["load_address"]) + size > 1 << 64:
         raise ImageError(f"damaged: segment {index} at {address:#x} is {size:#x} bytes long, past the last address")
 
 
 def _check_overlaps(rows: NDArray[np.void]) -> None:
-    """Two segments over one address, or over file bytes of which one is code: a patch would have two meanings."""
+    """Check that no two segments share an address, nor file bytes of which one is code: a patch would have two
+    meanings."""
     loads = [
         (
             int(index),
@@ -203,6 +205,7 @@ def _check_overlaps(rows: NDArray[np.void]) -> None:
         )
         for index in np.flatnonzero(rows["kind"] == PT_LOAD)
     ]
+    # Neighbours suffice: if none of them overlap, no others do.
     by_address = sorted((address, address + size, index) for index, _, address, size, _, _ in loads if size)
     for (_, end, first), (start, _, second) in pairwise(by_address):
         if start < end:
@@ -215,10 +218,12 @@ def _check_overlaps(rows: NDArray[np.void]) -> None:
 
 def read_section_headers(data: NDArray[np.uint8], header: ElfHeader) -> NDArray[np.void]:
     """The section header table as SECTION_HEADER rows, checked against the file; empty when there is none."""
+    # With e_shnum 0 and a table, section 0 has the number of sections.
     if header.shoff and header.shnum == 0:
         return _without_extended_numbering(data, header)
     rows = _table(data, "section header", header.shoff, header.shentsize, header.shnum, SECTION_HEADER)
     in_file = (rows["kind"] != SHT_NOBITS) & (rows["kind"] != 0)
+    # The sum may wrap round: a huge size would seem to end early.
     ends = rows["offset"] + rows["size"]
     beyond = in_file & ((ends > len(data)) | (ends < rows["offset"]))
     if beyond.any():
@@ -232,7 +237,8 @@ def read_section_headers(data: NDArray[np.uint8], header: ElfHeader) -> NDArray[
 
 
 def _without_extended_numbering(data: NDArray[np.uint8], header: ElfHeader) -> NDArray[np.void]:
-    """With 0xff00 sections or more the count moves to section 0; LIEF does not read such files. 0 there: no table."""
+    """Refuse 0xff00 sections and more, whose count moves to section 0: LIEF does not read such files. 0 there: no
+    table."""
     first = _table(data, "section header", header.shoff, header.shentsize, 1, SECTION_HEADER)
     if first["size"][0]:
         raise ImageError(f"too many sections: {int(first['size'][0])}, at most {SHN_LORESERVE - 1} are supported")
@@ -254,6 +260,7 @@ def _table(
 ) -> NDArray[np.void]:
     if count == 0 or offset == 0:
         return np.zeros(0, row)
+    # A table of entries of another size would be read out of step.
     if entry_size != row.itemsize:
         raise ImageError(f"damaged: a {what} of {entry_size} bytes; in 64-bit ELF it has {row.itemsize}")
     end = offset + count * entry_size

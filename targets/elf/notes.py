@@ -1,7 +1,7 @@
-"""The bytes of notes in an ELF file -> its notes one by one; and its build-id.
+"""The bytes of notes in an ELF file -> its notes, one by one; and its build-id.
 
-Read here, also of a file that LIEF has looked at: kinst-inlinecall asks for the build-id before it answers from its
-cache, in a quarter of the time that it takes to import LIEF, and LIEF fails on an owner that is no UTF-8.
+They are read here, also of a file that LIEF reads as well: kinst-inlinecall needs the build-id before it answers from
+its cache, in a quarter of the time that importing LIEF takes, and LIEF fails on an owner that is not UTF-8.
 """
 
 import struct
@@ -25,7 +25,7 @@ class Note(NamedTuple):
 
 
 def notes_in(data: bytes) -> Iterator[Note]:
-    """The notes of a section or segment, up to the first that is cut."""
+    """The notes of a section or segment, up to the first that is cut off."""
     at = 0
     while at + _HEAD.size <= len(data):
         owner_size, size, kind = _HEAD.unpack_from(data, at)

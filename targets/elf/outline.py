@@ -1,7 +1,7 @@
-"""A checked ELF file -> a small one with the same headers and tables, its notes, and none of the other content.
+"""A checked ELF file -> a small one with the same headers, tables and notes, and none of the other content.
 
-LIEF reads a whole file into memory before it looks at the tables: 2.2 s and 620 MB for a vmlinux. We ask it for the
-tables and the notes only, so it gets those.
+LIEF reads a whole file into memory before its tables: 2.2 s and 620 MB for a vmlinux. We need its view of the tables
+and the notes only, so it gets just those.
 """
 
 from dataclasses import dataclass
@@ -16,26 +16,26 @@ _PHOFF, _SHOFF, _PHNUM, _SHNUM, _SHSTRNDX = (
     *(slice(32, 40), slice(40, 48)),
     *(slice(56, 58), slice(60, 62), slice(62, 64)),
 )
-_MOST_NOTES: Final = 1 << 18  # bytes of notes, of which Linux has 1,000; more stay out, since LIEF makes objects
+_MOST_NOTES: Final = 1 << 18  # bytes of notes; Linux has 1,000; larger ones stay out, since LIEF makes objects of them
 
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """The small file, and the tables as they stand in it: what has content there has another offset."""
+    """The small file, and the tables as they are in it: what has content there has another offset."""
 
     data: bytes
     tables: Tables
 
 
 def outline(data: NDArray[np.uint8], tables: Tables, notes_end: int | None = None) -> Outline:
-    """The ELF header, program headers, names of sections, notes, section headers of a file, one behind the other.
+    """The ELF header, program headers, names of sections, notes and section headers of a file, back to back.
 
     Args:
         data: the file.
         tables: its headers.
-        notes_end: where it ends for notes, as those of a patched image cannot lie in what was appended to it.
+        notes_end: where the file ends for notes: those of a patched image cannot be in what was appended to it.
 
-    What has no content in the outline keeps its offset, which may lie anywhere in it or beyond its end.
+    What has no content in the outline keeps its offset, which may be anywhere in it or beyond its end.
     """
     header, segments, sections = tables.header, tables.segments.copy(), tables.sections.copy()
     body, start = bytearray(), ELF_HEADER.size + segments.nbytes
@@ -58,7 +58,7 @@ def outline(data: NDArray[np.uint8], tables: Tables, notes_end: int | None = Non
 
 
 def _move(data: NDArray[np.uint8], row: NDArray[np.void], size: str, body: bytearray, start: int) -> None:
-    """Append the content of a row to the body, which begins at `start`; from now on the row says that it is there.
+    """Append the content of a row to the body, which begins at `start`, and let the row say so.
 
     Notes stay where they are modulo 8: LIEF pads them by their place in the file.
     """

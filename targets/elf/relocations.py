@@ -1,7 +1,8 @@
 """Relocation tables -> what is written where when the image is loaded, or when it relocates itself.
 
-Only tables that are still to be applied count: those a loader sees (SHF_ALLOC sections, else PT_DYNAMIC), and every
-table of an ET_REL file. The `.rela.text` that ``ld --emit-relocs`` keeps in a vmlinux is already applied: not read.
+Only tables that are still to be applied count: those that a loader sees (SHF_ALLOC sections, else PT_DYNAMIC), and
+every table of an ET_REL file. The `.rela.text` that ``ld --emit-relocs`` keeps in a vmlinux is applied already, and is
+not read.
 """
 
 from collections.abc import Iterable
@@ -34,7 +35,7 @@ RELR_SIZE: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class Relocations:
-    """Columns of the same length: `size` bytes at `address` get written; if `relative`, `addend` is a link address."""
+    """Columns of the same length: `size` bytes at `address` are written; if `relative`, `addend` is a link address."""
 
     address: NDArray[np.uint64]
     size: NDArray[np.uint64]
@@ -77,7 +78,7 @@ def _rela_table(content: NDArray[np.uint8], machine: int, base: int = 0) -> Relo
 
 
 def _rel_table(content: NDArray[np.uint8], machine: int, base: int = 0) -> Relocations:
-    """Rows of a REL table. Their addends are at the relocated place, so the table gives no address."""
+    """Rows of a REL table. Their addends are in the relocated words, so the table gives no address."""
     rows = np.frombuffer(content[: len(content) // REL.itemsize * REL.itemsize].tobytes(), REL)
     none = np.zeros(len(rows), np.bool_)
     return Relocations(
@@ -91,11 +92,13 @@ def _rel_table(content: NDArray[np.uint8], machine: int, base: int = 0) -> Reloc
 def relr_table(content: NDArray[np.uint8]) -> Relocations:
     """Rows of a RELR table (gABI: an even word is an address; bit n of an odd word stands for word n-1 after the last).
 
-    63 words follow the place that the preceding entries ended at: one after an address, 63 after each bitmap.
+    A bitmap counts from where the entries before it end: an address moves that on by one word, a bitmap by 63.
     """
     words = np.frombuffer(content[: len(content) // RELR_SIZE * RELR_SIZE].tobytes(), "<u8").astype(np.uint64)
     rows = np.arange(len(words))
     is_address = (words & np.uint64(1)) == 0
+    # Bit n of bitmap k (from 0) after an address: 1 + 63 * k + n - 1 words from it. Bit 0 only marks the word as a
+    # bitmap.
     last = np.maximum.accumulate(np.where(is_address, rows, 0)) if len(words) else rows
     start = words[last] + np.uint64(8) + ((rows - last - 1) * (63 * 8)).astype(np.uint64)
     bits = np.unpackbits(words[:, np.newaxis].view(np.uint8), axis=1, bitorder="little")[:, 1:].astype(np.bool_)
@@ -129,7 +132,11 @@ def _base(header: ElfHeader, section: Section, sections: tuple[Section, ...]) ->
     if section.kind not in (SHT_RELA, SHT_REL, SHT_RELR):
         return None
     if header.kind is not FileKind.REL:
+        # In a linked file a table that is not loaded was applied by the linker (ld --emit-relocs): it is not to be
+        # applied again.
         return 0 if section.flags & SHF_ALLOC else None
+    # In a module offsets count from the section that is relocated (sh_info); tables of debug sections do not matter
+    # here.
     target = sections[section.info] if section.info < len(sections) else section
     return target.address if target.flags & SHF_ALLOC else None
 

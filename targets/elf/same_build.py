@@ -23,7 +23,7 @@ def has_same_build_id(image: ElfLike, file: ElfLike) -> bool:
 
 
 def check_same_code(image: ElfLike, file: ElfLike) -> None:
-    """Raise ImageError if the code of a debug file is for another machine than the image's, or is elsewhere."""
+    """Raise ImageError if the code of a debug file is for another machine than the image's, or at other addresses."""
     if image.header.machine != file.header.machine:
         raise ImageError(f"{file.path}: made for another machine than {image.path}")
     if image.header.kind is FileKind.REL:

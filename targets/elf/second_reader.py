@@ -1,8 +1,8 @@
-"""The tables of an ELF file as we read them -> whether LIEF reads the same: the one file that knows LIEF.
+"""The tables of an ELF file as we read them -> whether LIEF reads the same. The one file that knows LIEF.
 
-A file that two readers understand in different ways has no meaning to rely on: an image of that kind is refused, and
-a file that we wrote is not kept. LIEF is given an outline, which takes a millisecond, and is imported when the first
-file is opened: that takes 0.4 s.
+A file that two readers understand in different ways has no reliable meaning: such an image is refused, and such a file
+of ours is not kept. LIEF is given an outline, which takes a millisecond, and is imported when the first file is opened,
+which takes 0.4 s.
 """
 
 import signal
@@ -23,7 +23,7 @@ from kinst.targets.visible import text_of, visible
 if TYPE_CHECKING:
     import lief
 
-# Column of ours: LIEF's name for it. Not the types, of which LIEF warns if it does not know one, nor the flags of a
+# Our column: LIEF's name for it. Without the types, of which LIEF warns if it does not know one, and the flags of a
 # segment, of which it keeps three bits.
 _SEGMENT: Final = {
     "offset": "file_offset", "address": "virtual_address", "load_address": "physical_address", "size": "virtual_size",
@@ -55,15 +55,15 @@ def read_again(data: NDArray[np.uint8], tables: Tables, *, notes_end: int | None
 
 def _parse(small: Outline) -> "lief.ELF.Binary":
     """LIEF's model of an outline, without what has no content there: relocations, symbols."""
-    # LIEF 1.0 makes Python's enums while it is imported, and nanobind, which its bindings are made with, ends the
-    # process by a signal if an exception comes out of that: Ctrl-C comes behind it.
+    # LIEF 1.0 makes Python's enums while it is imported, and nanobind, on which its bindings stand, aborts the process
+    # if an exception comes out of that: Ctrl-C waits.
     interrupts: list[int] = []
     with caught(interrupts.append, signal.SIGINT):
         import lief  # here, since it takes 0.4 s
     if interrupts:
         signal.raise_signal(signal.SIGINT)
 
-    lief.logging.disable()  # a hostile file makes it write to stderr; what is wrong is said by our own errors
+    lief.logging.disable()  # a hostile file makes it write to stderr; our own errors say what is wrong
     config = lief.ELF.ParserConfig()
     config.parse_relocations = config.parse_symtab_symbols = config.parse_dyn_symbols = False
     config.parse_symbol_versions = config.parse_overlay = False
@@ -80,7 +80,7 @@ def _parse(small: Outline) -> "lief.ELF.Binary":
 
 
 def _compare(what: str, found: Iterable[object], rows: NDArray[np.void], fields: dict[str, str]) -> None:
-    """ImageError for the first field that LIEF has otherwise than the table."""
+    """Raise ImageError for the first field in which LIEF differs from the table."""
     read, expected = attrgetter(*fields.values()), zip(*(rows[field].tolist() for field in fields), strict=True)
     for index, (row, values) in enumerate(zip(found, expected, strict=True)):
         if (seen := read(row)) != values:

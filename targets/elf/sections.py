@@ -1,4 +1,4 @@
-"""Rows of the header tables of an ELF file -> segments and sections as values, the only ones that the rest knows."""
+"""Rows of the header tables of an ELF file -> segments and sections as values: the only ones that all else knows."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -34,8 +34,9 @@ class Segment:
 class Section:
     """A row of the section header table. `kind` is sh_type.
 
-    The sections of an ET_REL file have no addresses yet; theirs is the file offset here (those without bytes in the
-    file follow its end), so that a module's symbols, functions and bytes have one address each, as in a linked image.
+    The sections of an ET_REL file have no addresses yet; here they have the file offset as address (those without bytes
+    in the file follow its end), so that a module's symbols, functions and bytes have one address each, as in a linked
+    image.
     """
 
     index: int
@@ -71,7 +72,7 @@ def segments_of(rows: NDArray[np.void]) -> tuple[Segment, ...]:
 
 
 def sections_of(data: NDArray[np.uint8], header: ElfHeader, rows: NDArray[np.void]) -> tuple[Section, ...]:
-    """The sections of SECTION_HEADER rows that were checked, with the names that the file has for them."""
+    """The sections of checked SECTION_HEADER rows, with the names that the file has for them."""
     names = section_names(data, header, rows)
     pairs = zip(names, _columns(rows, _SECTION), strict=True)
     found = (Section(index, name, *row) for index, (name, row) in enumerate(pairs))
@@ -79,7 +80,7 @@ def sections_of(data: NDArray[np.uint8], header: ElfHeader, rows: NDArray[np.voi
 
 
 def section_names(data: NDArray[np.uint8], header: ElfHeader, rows: NDArray[np.void]) -> list[str]:
-    """The names of sections, visible; empty where the file has no table of names."""
+    """The names of sections, made visible; empty if the file has no table of names."""
     if not len(rows) or not header.shstrndx:
         return [""] * len(rows)
     table = rows[header.shstrndx]
@@ -94,7 +95,7 @@ def _columns(rows: NDArray[np.void], names: tuple[str, ...]) -> Iterator[tuple[i
 
 
 def _placed(sections: Iterator[Section], end: int) -> Iterator[Section]:
-    """Addresses for the sections of an ET_REL file of `end` bytes, as `Section` has them."""
+    """Addresses for the sections of an ET_REL file of `end` bytes: see `Section`."""
     for section in sections:
         if not section.flags & SHF_ALLOC:
             yield section

@@ -1,8 +1,8 @@
-"""A mapped file that becomes shorter while it is read -> an error of one line, and no signal that ends the process.
+"""A mapped file that becomes shorter while it is read -> a one-line error, in place of a signal that ends the process.
 
-The kernel sends SIGBUS to who touches a page of a mapping behind the end of its file. Here zeros are put in place of
-what is gone, so that whoever reads comes back to Python, and finds an exception there. Reading files instead of mapping
-them would cost a vmlinux of 600 MB its size in memory, and each command half a second.
+The kernel sends SIGBUS to a process that touches a mapped page after the end of the file. Here zeros are mapped over
+what is gone, so that the reader returns to Python, and finds an exception there. Reading files instead of mapping them
+would cost a vmlinux of 600 MB its size in memory, and each command half a second.
 """
 
 import ctypes
@@ -25,7 +25,7 @@ _Handler: Final = ctypes.CFUNCTYPE(None, ctypes.c_int, ctypes.c_void_p, ctypes.c
 
 
 class ShrunkFileError(KinstError):
-    """A file became shorter while it was read. No ImageError, to which some readers add the name of a file."""
+    """A file became shorter while it was read. It is no ImageError, to which some readers add the name of a file."""
 
 
 class _Action(ctypes.Structure):
@@ -49,11 +49,11 @@ class _Mapped:
 
 
 class Mappings:
-    """The files that are mapped, for a handler that gets nothing but an address.
+    """The mapped files, for a handler that gets nothing but an address.
 
-    The handler is Python code in the middle of whatever the thread was at: it cannot raise, since nobody would catch.
-    So it sends the signal once more, which comes when the handler is left, and goes to Python's own handling of
-    signals, which calls `_raise` in the main thread as soon as that is in Python again.
+    The handler is Python code in the middle of whatever the thread was doing: it cannot raise, since nobody would
+    catch. So it sends the signal once more: that comes when the handler has returned, and goes to Python's own signal
+    handling, which calls `_raise` in the main thread as soon as that is back in Python.
     """
 
     def __init__(self) -> None:
@@ -67,8 +67,8 @@ class Mappings:
         self._libc.mmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long)
 
     def note(self, path: Path, file: mmap.mmap, address: int) -> None:
-        """Note that a file is mapped at an address, for as long as `file` is. The handler comes with the first that the
-        main thread maps."""
+        """Note that a file is mapped at an address, for as long as `file` is. The handler is installed with the first
+        file that the main thread maps."""
         if self._before is None and threading.current_thread() is threading.main_thread():
             self._before = _Action()
             self._libc.sigaction(_NUMBER, None, ctypes.byref(self._before))
@@ -83,7 +83,7 @@ class Mappings:
     def _on_fault(self, _number: int, information: int, _context: int) -> None:
         address = ctypes.c_uint64.from_address(information + _FAULT_ADDRESS).value
         found = next((one for one in list(self._known.values()) if 0 <= address - one.address < one.size), None)
-        if found is None:  # none of ours: it comes again, to whoever had it before
+        if found is None:  # none of ours: it comes again, to the handler that was there before
             assert self._before is not None, "it was there before this handler"
             self._handle_by(self._before)
             return

@@ -1,7 +1,7 @@
 """A symbol table of an image, of a System.map or of nm's output -> columns of symbols.
 
-The tables of a vmlinux hold up to 236,000 symbols: LIEF makes one Python object of each (1.3 s and 200 MB for the
-riscv64 kernel), so the tables are read as arrays from the mapped file.
+The tables of a vmlinux hold up to 236,000 symbols: LIEF makes a Python object of each (1.3 s and 200 MB for the riscv64
+kernel), so they are read as arrays from the mapped file.
 """
 
 import re
@@ -123,7 +123,7 @@ class Symbols:
         return rows
 
     def beside(self, others: "Symbols") -> "Symbols":
-        """Those that say where something is and that `others` do not have, with only the strings that they need."""
+        """Those that give an address and that `others` do not have, with only the strings that they need."""
         defined = np.flatnonzero((self.section != SHN_UNDEF) & ~np.isin(self.kind, _WITHOUT_PLACE))
         names = self.names(defined)
         known = set(zip(others.address.tolist(), others.names(np.arange(len(others))), strict=True))
@@ -203,7 +203,7 @@ def _placed(symbols: Symbols, sections: tuple[Section, ...]) -> Symbols:
 
 
 def read_symbol_file(path: Path, *, regions: Sequence[CodeRegion] = (), is_hosted: bool = False) -> Symbols:
-    """The symbols of a System.map or of the output of nm (with -S too), as ``--symbols`` takes it.
+    """The symbols of a System.map or of nm's output (with -S too), as ``--symbols`` takes it.
 
     Every line is "address [size] type name", addresses in hex; undefined symbols (no address) are skipped, and what nm
     prints after the name (a version or a module in brackets) is dropped. The letter of a table in .text is that of a
@@ -244,8 +244,9 @@ def nm_columns(
 ) -> Symbols:
     """The same in columns.
 
-    The letter of what lies in .data of Linux for amd64 is that of code, since a page of it may be executed. It is data
-    nevertheless, up to the next symbol. So is a table that the linker put into .text, as KVM's of exceptions for arm64.
+    The letter of what is in .data of Linux for amd64 is that of code, since a page of it may be executed. It is data
+    nevertheless, up to the next symbol. So is a table that the linker put into .text, such as KVM's exception tables
+    for arm64.
     """
     letter = np.frombuffer(letters, np.uint8)
     kind = np.where(_is_letter(letter, _NM_CODE), STT_FUNC, STT_NOTYPE).astype(np.uint8)
@@ -268,7 +269,7 @@ def _is_letter(letters: NDArray[np.uint8], which: frozenset[str]) -> NDArray[np.
 
 
 def _within_data(address: NDArray[np.uint64], names: Sequence[bytes]) -> NDArray[np.intp]:
-    """The rows of what lies in .data, if its bounds are named."""
+    """The rows of what is in .data, if symbols give its bounds."""
     bounds = {name: row for row, name in enumerate(names) if name in _DATA_BOUNDS}
     if len(bounds) < len(_DATA_BOUNDS):
         return np.zeros(0, np.intp)
@@ -277,8 +278,8 @@ def _within_data(address: NDArray[np.uint64], names: Sequence[bytes]) -> NDArray
 
 
 def _tables(address: NDArray[np.uint64], names: Sequence[bytes]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """The rows of names for the start of what nothing but __start_X and __stop_X name, and those for its end: ld gives
-    a section X these, for what walks over its records. KVM's have a prefix (objcopy --prefix-symbols)."""
+    """The rows of names for the start of what only __start_X and __stop_X name, and those for its end: ld defines these
+    for a section X, for code that walks over its records. KVM's have a prefix (objcopy --prefix-symbols)."""
     likely = ((row, name) for row, name in enumerate(names) if b"__st" in name)  # of Linux's 200,000 names a hundred
     bounds = [(row, *found.groups()) for row, name in likely if (found := _BOUND.fullmatch(name))]
     stops = {(before, section): row for row, before, which, section in bounds if which == b"stop"}
@@ -305,7 +306,7 @@ def _check_fit(path: Path, symbols: Symbols, regions: Sequence[CodeRegion]) -> N
     address = symbols.address[symbols.kind == STT_FUNC]
     inside = np.zeros(len(address), np.bool_)
     for region in regions:
-        inside |= address - np.uint64(region.address) < np.uint64(region.size)  # wraps round below: not less
+        inside |= address - np.uint64(region.address) < np.uint64(region.size)  # wraps round below the start: not less
     if regions and inside.sum() * 2 < max(len(address), 1):
         low, high = int(address.min(initial=2**64 - 1)), int(address.max(initial=0))
         where = f"its code is at {low:#x} to {high:#x}" if len(address) else "it has no code"
@@ -333,7 +334,7 @@ def _symbol_line(path: Path, number: int, line: str) -> list[tuple[int, int, str
 
 
 def _place_in_name(symbols: Symbols, text: bytes) -> NDArray[np.int64]:
-    """Where in `strings` the first `text` of each symbol's name is; -1 where the name does not have it."""
+    """Where `text` first occurs in `strings` within each symbol's name; -1 if the name does not have it."""
     strings = np.frombuffer(symbols.strings, np.uint8)
     found = strings[: len(strings) - len(text) + 1] == text[0]
     for index, byte in enumerate(text[1:], 1):
@@ -363,7 +364,7 @@ def mapping_letters(symbols: Symbols) -> NDArray[np.uint8]:
 
 
 def is_assembler_label(symbols: Symbols) -> NDArray[np.bool_]:
-    """Names that only the assembler meant: .L..., with a prefix or not, and symbols without a name."""
+    """Names that only the assembler meant: .L..., with a prefix or not, and the empty name."""
     nameless = np.frombuffer(symbols.strings, np.uint8)[symbols.name] == 0
     label: NDArray[np.bool_] = (_place_in_name(symbols, b".L") >= 0) | nameless
     return label
@@ -372,7 +373,7 @@ def is_assembler_label(symbols: Symbols) -> NDArray[np.bool_]:
 def marked_data(symbols: Symbols) -> NDArray[np.uint64]:
     """(n, 2) address and size of what mapping symbols mark as data, in address order.
 
-    The mark at the highest address has no end: its size is all that follows.
+    The last mark has no end: its size is everything after it.
     """
     letters = mapping_letters(symbols)
     rows = np.flatnonzero(letters)

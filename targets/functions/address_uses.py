@@ -1,4 +1,4 @@
-"""What code does with the addresses of code that it makes: it reads there, jumps there, or keeps them for others."""
+"""What code does with the addresses of code that it makes: it reads there, jumps there, or stores them for others."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ class Use(IntEnum):
 
     READ = 0  # something is loaded from there: it is data
     CALLED = 1  # control goes there: it is code
-    KEPT = 2  # it is stored in memory: whoever loads it says what it is
+    KEPT = 2  # it is stored in memory: the code that loads it shows what it is
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,14 +33,14 @@ class AddressUses:
         return np.unique(self.address[self.use == use])
 
     def by_rows(self, rows: NDArray[np.bool_]) -> "AddressUses":
-        """Only what instructions of a mask made."""
+        """Only what the instructions of a mask made."""
         kept = rows[self.by]
         return AddressUses(self.address[kept], self.use[kept], self.by[kept])
 
 
 @dataclass(frozen=True, slots=True)
 class Slots:
-    """Words of data that will hold a link address when the image runs: where, ascending, and which."""
+    """Words of data that will hold a link address when the image runs: where, ascending, and which address."""
 
     address: NDArray[np.uint64]
     value: NDArray[np.uint64]

@@ -9,8 +9,10 @@ from kinst.targets.image import Image
 
 
 def code_pointers(image: Image) -> NDArray[np.uint64]:
-    """What relocations store, and every aligned word of data that might be an address of code. In a file that is moved
-    as a whole, words that no relocation moves are numbers."""
+    """What relocations store, and every aligned word of data that might be an address of code.
+
+    In a position-independent file words without a relocation are numbers.
+    """
     found = [image.relocations.pointers]
     if image.kind is FileKind.DYN and is_hosted(image):
         return np.unique(np.concatenate([found[0], _relocated_words(image)]))
@@ -23,7 +25,7 @@ def code_pointers(image: Image) -> NDArray[np.uint64]:
 
 
 def _relocated_words(image: Image) -> NDArray[np.uint64]:
-    """The words that relocations without an addend of their own (RELR) move."""
+    """The words that relocations without an addend (RELR) move."""
     offsets = image.offsets_of(image.relocations.address[~image.relocations.relative])
     offsets = offsets[(offsets >= 0) & (offsets + 8 <= len(image.data))]
     words: NDArray[np.uint64] = image.data[offsets[:, None] + np.arange(8)].view("<u8").ravel().astype(np.uint64)

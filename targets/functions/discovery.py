@@ -1,11 +1,10 @@
 """Spans of code without symbols -> the functions in them, each with the evidence for it.
 
-Certain starts come first: the entry point, FDEs, the targets of direct calls. Between them, what nothing falls into and
-no branch crosses must begin another function; it is taken when it is pointed at or begins as functions do. A jump
-target alone is none: it is a label of the function before it.
-
-A function ends where its code cannot be reached any further, so that data behind it in .text is never taken for code.
-What was found is then weighed (`kinst.targets.functions.weighing`).
+Certain starts come first: the entry point, FDEs, the targets of direct calls. Between them, code that nothing falls
+into and no branch crosses must begin another function; it is taken if a pointer leads to it or if it begins as
+functions do. A jump target alone is not enough: it is a label of the function before it. A function ends where its code
+cannot be reached any further, so that data after it in .text is never taken for code. What was found is then weighed
+(`kinst.targets.functions.weighing`).
 """
 
 from dataclasses import dataclass
@@ -30,7 +29,7 @@ from kinst.targets.spans import Spans, covered, inside, united
 _ROUNDS: Final = 4  # of sweeping again because a start was inside an instruction of the last sweep
 _CALL_ROUNDS: Final = 4  # of looking for calls in functions that only calls vouch for
 
-# Addresses (sorted, unique) by what was found of them; the first evidence of an address counts.
+# Addresses (sorted, unique) by the evidence for them; the first evidence of an address counts.
 Starts = dict[Evidence, NDArray[np.uint64]]
 
 
@@ -46,14 +45,14 @@ class Discovered:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What is known of an image's code before it is looked at. Addresses ascend.
+    """What is known of an image's code before it is examined. Addresses ascend.
 
     Attributes:
         frames: (n, 2) address and size of what FDEs describe (`frame_ranges`).
-        signal_frames: the same of signal frames: where their code begins is for the sweep to say.
-        starts: where functions surely start; they come out as SYMBOL.
-        hints: addresses that carry a label, which may be code or not; taken (as LABEL) when they look like a start.
-        described: (n, 2) start and end of what symbols and FDEs say to be code, in any order.
+        signal_frames: the same of signal frames: the sweep decides where their code begins.
+        starts: where functions certainly start; they come out as SYMBOL.
+        hints: addresses with a label, which may be code or not; taken (as LABEL) if they look like a start.
+        described: (n, 2) start and end of what symbols and FDEs say is code, in any order.
     """
 
     frames: NDArray[np.uint64]
@@ -68,11 +67,12 @@ def discover(image: Image, spans: Spans, sweep: Sweep, uses_of: UsesOf, known: K
 
     Args:
         image: the image.
-        spans: (n, 2) start and end of code that nothing is known of, ascending.
+        spans: (n, 2) start and end of code of which nothing is known, ascending.
         sweep: the machine's `Dissector.dissect`.
         uses_of: what its code does with addresses.
         known: what is known.
     """
+    # Sweeps begin at certain starts, so that data before one puts none of its code out of step.
     certain = _certain_starts(image, spans, known.frames) | {Evidence.SYMBOL: _in_spans(known.starts, spans)}
     swept = sweep_spans(image, _split(spans, _all(certain)), sweep)
     described = united(known.described)
@@ -98,13 +98,15 @@ def _weighed_starts(
     hints: NDArray[np.uint64],
     uses: AddressUses,
 ) -> Candidates:
-    """The starts, and those that are likely and nothing speaks against. What these call are starts, too."""
+    """The starts, and those that are likely and that nothing contradicts. What these call are starts, too."""
     counting = uses.by_rows(trust.rows(starts))
     found = _add_likely(image, swept, starts, frames, trust, hints, counting)
     bounded = _bounded(swept, found, frames)
+    # Only reads of trusted code count: a table that decodes seems to read everywhere.
     kept = weighed(image, swept, trust.part, bounded, trust.strict, counting.of(Use.READ))
     is_done = len(kept) == len(bounded.address)
     found = {kind: address[is_in(address, kept)] for kind, address in found.items()}
+    # A function that is accepted makes its calls count, which may lead to more functions.
     for _ in range(_CALL_ROUNDS if len(trust.rest) else 0):
         calls = trust.calls(trust.rows(found))
         more = np.union1d(found[Evidence.CALL], calls[swept.rows_at(calls) >= 0])
@@ -115,7 +117,7 @@ def _weighed_starts(
 
 
 def _uses(image: Image, swept: Swept, starts: Starts, uses_of: UsesOf) -> AddressUses:
-    """What code does with addresses where no function surely starts."""
+    """What code does with addresses at which no function certainly starts."""
     certain = _all(starts)
 
     def wanted(address: NDArray[np.uint64]) -> NDArray[np.bool_]:
@@ -132,17 +134,20 @@ class _Trust:
 
     swept: Swept
     strict: Spans
-    base: NDArray[np.bool_]  # rows that count for sure
+    base: NDArray[np.bool_]  # rows that certainly count
     rest: NDArray[np.intp]  # the others
     part: Swept  # these
-    calling: NDArray[np.intp]  # rows of calls; behind bytes that do not decode, out of step perhaps, one is chance
+    # Rows of calls, without those shortly after bytes that do not decode: out of step, they are chance.
+    calling: NDArray[np.intp]
 
     @classmethod
     def of(cls, swept: Swept, strict: Spans, described: Spans) -> "_Trust":
+        # Outside strict spans every row counts; inside them only what symbols and FDEs describe, until a function is
+        # found.
         base = ~inside(strict, swept.address) | inside(described, swept.address)
         rest = np.flatnonzero(~base)
         is_call = (swept.instructions.flow == Flow.CALL) & ~swept.is_junk
-        return cls(swept, strict, base, rest, swept.take(rest), np.flatnonzero(is_call & ~_behind(swept.is_junk, 8)))
+        return cls(swept, strict, base, rest, swept.take(rest), np.flatnonzero(is_call & ~_follows(swept.is_junk, 8)))
 
     def rows(self, starts: Starts) -> NDArray[np.bool_]:
         """The rows that count if these are functions."""
@@ -161,8 +166,10 @@ class _Trust:
 
 
 def _settled(swept: Swept, frames: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Signal frames without the byte that may be before their code: they begin at an instruction that is no padding.
-    Where none begins at either place they contradict the code, and are dropped."""
+    """Signal frames without the byte that may precede their code: they begin at an instruction that is no padding.
+
+    A frame with no instruction at either place contradicts the code, and is dropped.
+    """
     end = frames.sum(axis=1)
     code = swept.address[~swept.is_padding & ~swept.is_junk]
     start = np.where(np.isin(frames[:, 0], code), frames[:, 0], frames[:, 0] + np.uint64(1))
@@ -191,15 +198,16 @@ def _in_spans(address: NDArray[np.uint64], spans: Spans) -> NDArray[np.uint64]:
 def _sweep_to_fixed_point(
     image: Image, spans: Spans, starts: Starts, sweep: Sweep, swept: Swept, covers: tuple[Spans, Spans]
 ) -> tuple[Swept, Starts]:
-    """Sweep, with every certain start the start of a sweep, until calls lead to no new ones off the beaten track.
+    """Sweep, from every certain start anew, until the certain starts and all calls lead to swept instructions.
 
     Data in .text puts a linear sweep of amd64 and of compressed riscv64 code out of step for a while; a call to what
-    follows puts it right again. `covers` are what is strict and what is described (see `_Trust`).
+    follows corrects it. `covers` are what is strict and what is described (see `_Trust`).
     """
     for _ in range(_ROUNDS):
         starts = _with_calls(_Trust.of(swept, *covers), spans, starts)
         if (swept.rows_at(_all(starts)) >= 0).all():
-            break  # all are on the beaten track
+            break  # all begin at an instruction
+        # A start inside an instruction shows that the sweep was out of step there: it begins anew at that start.
         swept = sweep_spans(image, _split(spans, _all(starts)), sweep)
     return swept, {kind: found[swept.rows_at(found) >= 0] for kind, found in starts.items()}
 
@@ -216,7 +224,7 @@ def _split(spans: Spans, at: NDArray[np.uint64]) -> Spans:
 
 
 def _with_calls(trust: _Trust, spans: Spans, starts: Starts) -> Starts:
-    """The starts, and where calls go that count."""
+    """The starts, and the targets of the calls that count."""
     starts = starts | {Evidence.CALL: spans[:0, 0]}
     for _ in range(_CALL_ROUNDS):
         calls = _in_spans(trust.calls(trust.rows(starts)), spans)
@@ -235,12 +243,12 @@ def _marked(swept: Swept, address: NDArray[np.uint64]) -> NDArray[np.bool_]:
     return marked
 
 
-def _behind(marked: NDArray[np.bool_], distance: int) -> NDArray[np.bool_]:
+def _follows(marked: NDArray[np.bool_], distance: int) -> NDArray[np.bool_]:
     """Rows that have a marked row at most `distance` rows before them."""
     count = np.concatenate([np.zeros(1, np.int64), np.cumsum(marked)])
     rows = np.arange(len(marked))
-    behind: NDArray[np.bool_] = count[rows] > count[np.maximum(rows - distance, 0)]
-    return behind
+    follows: NDArray[np.bool_] = count[rows] > count[np.maximum(rows - distance, 0)]
+    return follows
 
 
 def _add_likely(
@@ -252,21 +260,22 @@ def _add_likely(
     hints: NDArray[np.uint64],
     uses: AddressUses,
 ) -> Starts:
-    """Starts that are only likely, in two rounds: those of the first make it clearer what belongs to which function."""
+    """Starts that are only likely, in two rounds: those of the first make clearer what belongs to which function."""
     kept = np.concatenate([uses.of(Use.KEPT), uses.of(Use.CALLED)])
+    # A pointer may also lead to a label inside a function (a jump table): `bounds` below separates those.
     pointed = _marked(swept, code_pointers(image)) | _marked(swept, kept[covered(trust.strict, kept)])
     named = _marked(swept, hints)
     shaped = matches(swept.heads, image.facts.code_shape.prologues)
-    called = _marked(swept, trust.calls(~trust.base))  # by what nothing vouches for
+    called = _marked(swept, trust.calls(~trust.base))  # by code that nothing vouches for
     described = _inside_frames(swept, frames) | swept.is_junk
     lead = _Lead.of(swept, starts[Evidence.CALL])
     if lead.tracer:
         shaped |= (swept.instructions.flow == Flow.CALL) & (swept.instructions.target == np.uint64(lead.tracer))
-    # Without a known beginning, only alignment tells a function from code that the kernel jumps to through its own
-    # tables (static keys), and a jump is no beginning.
+    # Without a known beginning, only alignment tells a function from code that the kernel jumps to through tables of
+    # its own (static keys), and a jump is no beginning.
     plain = lead.is_aligned(swept.address) & ~is_one_of(swept.instructions.flow, (Flow.JUMP, Flow.INDIRECT_JUMP))
-    doubtful = _behind(swept.is_junk, 8) & ~lead.is_aligned(swept.address)  # chance, in a table
-    # Branches of what nothing vouches for cross nothing.
+    doubtful = _follows(swept.is_junk, 8) & ~lead.is_aligned(swept.address)  # chance, in a table
+    # In code that nothing vouches for branches prove nothing: they may be data.
     sure = ~trust.base & ~described & ~swept.is_padding
     for _ in range(2):
         bounds = _Boundaries.of(swept, _all(starts), lead.tracer)
@@ -274,7 +283,9 @@ def _add_likely(
         likely = free & ~doubtful & ~swept.is_padding & (shaped | called | (bounds.is_unreachable & plain))
         starts = starts | {
             Evidence.LABEL: swept.address[free & named & bounds.after_end & ~swept.is_padding],
-            Evidence.POINTER: swept.address[pointed & (free & (bounds.after_end | shaped) | sure & bounds.is_behind)],
+            Evidence.POINTER: swept.address[
+                pointed & (free & (bounds.after_end | shaped) | sure & bounds.after_terminator)
+            ],
         }
         starts = starts | {Evidence.PROLOGUE: lead.starts(swept, np.flatnonzero(likely), _all(starts))}
     return starts
@@ -282,10 +293,10 @@ def _add_likely(
 
 @dataclass(frozen=True, slots=True)
 class _Lead:
-    """What compilers leave for a tracer where functions start: room (-fpatchable-function-entry) or a call (-mfentry).
+    """What compilers leave for a tracer where functions start: nops (-fpatchable-function-entry) or a call (-mfentry).
 
-    It is made of nops, like the padding before it. How long it is (often 0), and how functions are aligned, is seen on
-    the functions that are called.
+    The nops look like the padding before them. How many there are (often none), and how functions are aligned, is seen
+    on the functions that are called.
     """
 
     size: int
@@ -298,11 +309,13 @@ class _Lead:
         if not len(rows):
             return cls(0, 1, 0)
         code = np.where(swept.is_padding, len(swept), np.arange(len(swept)))
+        # For each row the first row from it on that is no padding.
         following = np.minimum.accumulate(code[::-1])[::-1]
         rows = rows[following[rows] < len(swept)]
         sizes, counts = np.unique(swept.address[following[rows]] - swept.address[rows], return_counts=True)
         most = int(np.argmax(counts)) if len(counts) else 0
         size = int(sizes[most]) if len(counts) and 2 * counts[most] > len(rows) else 0
+        # Not all: hand-written functions are aligned as instructions are.
         fits = [step for step in (16, 8, 4, 2) if np.mean(called % np.uint64(step) == 0) > 0.85]
         return cls(size, fits[0] if fits else 1, cls._tracer(swept, called))
 
@@ -337,7 +350,7 @@ class _Lead:
 
 
 def _inside_frames(swept: Swept, frames: NDArray[np.uint64]) -> NDArray[np.bool_]:
-    """Rows inside what an FDE describes: no function begins there but by a call."""
+    """Rows inside what an FDE describes: no function begins there unless it is called."""
     if not len(frames):
         return np.zeros(len(swept), np.bool_)
     row = np.maximum(np.searchsorted(frames[:, 0], swept.address, "left") - 1, 0)
@@ -349,7 +362,7 @@ def _inside_frames(swept: Swept, frames: NDArray[np.uint64]) -> NDArray[np.bool_
 class _Boundaries:
     """For each instruction: can a function begin here?"""
 
-    is_behind: NDArray[np.bool_]  # what comes before (padding aside) ends in a terminator, not in a call
+    after_terminator: NDArray[np.bool_]  # what comes before (except padding) ends in a terminator, not in a call
     is_free: NDArray[np.bool_]  # no branch of the function before crosses it, and nothing falls into it
     after_end: NDArray[np.bool_]  # both
     is_unreachable: NDArray[np.bool_]  # after_end, and the function before has no jump table that could lead here
@@ -363,12 +376,14 @@ class _Boundaries:
         after_end = ~known | swept.is_terminator[np.maximum(before, 0)]
         after_call = known & is_one_of(flow[np.maximum(before, 0)], (Flow.CALL, Flow.INDIRECT_CALL))
         # A call that never returns may end a function; the tracer's returns, and a prologue follows.
+        # Without this every prologue after a call of fentry would seem to begin a function.
         after_call &= swept.instructions.target[np.maximum(before, 0)] != np.uint64(tracer)
         is_free = (after_end | after_call) & ~_crossed(swept, starts)
         owner = _owners(swept, np.searchsorted(swept.address, starts))
         tables = np.cumsum(flow == Flow.INDIRECT_JUMP)
         begins = np.append(True, owner[1:] != owner[:-1])[: len(owner)]
         first = np.maximum.accumulate(np.where(begins, np.arange(len(owner)), 0))
+        # Indirect jumps since the last certain start: one may be a switch whose cases seem unreachable.
         has_table = tables > tables[first] - (flow[first] == Flow.INDIRECT_JUMP)
         return cls(after_end, is_free, is_free & after_end, is_free & after_end & ~has_table)
 
@@ -388,8 +403,8 @@ def _contiguous(swept: Swept) -> NDArray[np.bool_]:
 def _crossed(swept: Swept, starts: NDArray[np.uint64]) -> NDArray[np.bool_]:
     """Rows that a branch jumps over, or jumps forward to, within the code that belongs to one certain start.
 
-    Branches between starts tell nothing: tail calls, and jumps to the cold part of a function far away. A jump back to
-    the start itself is a tail call too, of one of the functions that may follow.
+    Branches between starts mean nothing: tail calls, and jumps to the distant cold part of a function. A jump back to
+    the start itself is a tail call as well, of one of the functions that may follow.
     """
     flow, target = swept.instructions.flow, swept.instructions.target
     rows = np.flatnonzero(is_one_of(flow, (Flow.JUMP, Flow.BRANCH)) & ~swept.is_junk)
@@ -400,6 +415,7 @@ def _crossed(swept: Swept, starts: NDArray[np.uint64]) -> NDArray[np.bool_]:
     real[real] = swept.address[to[real]] == target[rows[real]]
     low, high = np.minimum(rows, to)[real], np.maximum(rows, to)[real]
     change = np.zeros(len(swept) + 2, np.int64)
+    # Between the lower of branch and target and the upper one no function begins.
     np.add.at(change, low + 1, 1)
     np.add.at(change, high + 1, -1)
     crossed: NDArray[np.bool_] = np.cumsum(change)[: len(swept)] > 0
@@ -424,7 +440,8 @@ def _ends(swept: Swept, address: NDArray[np.uint64], frames: NDArray[np.uint64])
 
 
 def _runs_into_junk(swept: Swept, end: NDArray[np.uint64]) -> NDArray[np.bool_]:
-    """Ends where control would go on into bytes that are no code: a table that happens to decode for a while."""
+    """Ends after which control would run on into bytes that are no code: a table that happens to decode for a
+    while."""
     following = np.minimum(np.searchsorted(swept.address, end), len(swept) - 1)
     last = np.maximum(following - 1, 0)
     leaves = swept.is_terminator | is_one_of(swept.instructions.flow, (Flow.CALL, Flow.INDIRECT_CALL))
@@ -433,10 +450,10 @@ def _runs_into_junk(swept: Swept, end: NDArray[np.uint64]) -> NDArray[np.bool_]:
 
 
 def reachable_ends(swept: Swept, address: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Where each function that starts at one of `address` ends, at the latest at the next.
+    """Where each function that starts at one of `address` ends, at the latest at the next one.
 
-    That is behind the first terminator that no branch of the function goes beyond, or before the first bytes that are
-    no code. After an indirect jump, which may go anywhere in the function, only the latter counts, less padding.
+    That is after the first terminator that no branch of the function passes, or before the first bytes that are no
+    code. After an indirect jump, which may go anywhere in the function, only the latter counts, less padding.
     """
     if not len(address) or not len(swept):
         return address.copy()
@@ -446,14 +463,17 @@ def reachable_ends(swept: Swept, address: NDArray[np.uint64]) -> NDArray[np.uint
     rows = np.flatnonzero(is_one_of(flow, (Flow.JUMP, Flow.BRANCH)))
     rows = rows[target[rows] > swept.address[rows]]
     rows = rows[np.searchsorted(address, target[rows], "right") - 1 == owner[rows]]
+    # `reach`: the furthest target of the branches so far. A terminator before it does not end the function.
     reach = swept.address.copy()
     reach[rows] = target[rows]
     reach = np.maximum.accumulate(reach)
     indirect = np.cumsum(flow == Flow.INDIRECT_JUMP)
     base = np.where(first > 0, indirect[np.maximum(first, 1) - 1], 0)
+    # After an indirect jump of the same function a terminator proves nothing: a case of a switch may follow it.
     jumped = indirect > base[np.maximum(owner, 0)]
     stops = swept.is_terminator & ~swept.is_junk & (reach < swept.end) & ~jumped
     breaks = swept.is_junk | ~_contiguous(swept)
+    # A function may begin right after bytes that are no code.
     breaks[first[first < len(swept)]] = False
     last = np.append(first[1:], len(swept))
     stop = _first_marked(stops, first, last)  # its end is the function's end
@@ -465,7 +485,7 @@ def reachable_ends(swept: Swept, address: NDArray[np.uint64]) -> NDArray[np.uint
 
 
 def _owners(swept: Swept, first: NDArray[np.intp]) -> NDArray[np.intp]:
-    """For each row, how many of some starts, given by their first rows, are at or before it."""
+    """For each row, how many of the starts, given by their first rows, are at or before it."""
     found: NDArray[np.intp] = np.cumsum(np.bincount(first, minlength=len(swept))[: len(swept)])
     return found
 

@@ -1,18 +1,18 @@
-"""How sure it is that a function is one."""
+"""How certain it is that something is a function."""
 
 from enum import IntEnum
 from typing import Final
 
 
 class Evidence(IntEnum):
-    """How a function was found, from the surest to the weakest."""
+    """How a function was found, from the most to the least certain."""
 
     SYMBOL = 0
     FDE = 1
     ENTRY_POINT = 2
     CALL = 3  # a direct call goes there
-    POINTER = 4  # a relocation, a table of code pointers or code that keeps it for others holds its address
-    LABEL = 5  # a symbol that may be one of data names it
+    POINTER = 4  # a relocation, a table of code pointers, or code that stores it for others holds its address
+    LABEL = 5  # a symbol that may name data
     PROLOGUE = 6  # it only looks like one
     ADDRESS = 7  # the user names it by its address
 

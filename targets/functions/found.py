@@ -21,7 +21,7 @@ from kinst.targets.spans import Spans, covered, length, less
 
 __all__ = ["Evidence", "Functions", "Sweep", "find_functions"]
 
-_SPARSE: Final = 8  # symbols that leave more than an eighth of the code without a name do not cover it
+_SPARSE: Final = 8  # symbols that leave more than an eighth of the code unnamed do not cover it
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Functions:
     evidence: NDArray[np.uint8]
     names: tuple[str, ...]
     aliases: Mapping[int, tuple[str, ...]]
-    # Where symbols and FDEs cover nearly all code: what else is there is most likely data.
+    # Where symbols and FDEs cover nearly all code: anything else there is most likely data.
     strict: Spans = field(default_factory=lambda: np.zeros((0, 2), np.uint64))
 
     def __len__(self) -> int:
@@ -50,7 +50,7 @@ class Functions:
 
 
 def invented_name(address: int) -> str:
-    """The name of a function for which there is no name: by its address."""
+    """The name of a function without one: by its address."""
     return f"sub_{address:x}"
 
 
@@ -66,6 +66,7 @@ def find_functions(image: Image, *, sweep: Sweep, uses_of: UsesOf, symbols: Symb
     symbols = image.symbols if symbols is None else symbols
     labels = named_functions(image, symbols)
     frames = frame_ranges(image)
+    # Labels that are not certain are only hints to the discovery: one may name a table.
     named = _trimmed(image, labels.take(np.flatnonzero(labels.is_certain)), frames.functions, sweep)
     found = _discovered(image, labels, named, frames, symbols, sweep, uses_of)
     return _merged(labels, named, found)
@@ -102,9 +103,12 @@ def _discovered(
     hints = labels.address[~labels.is_certain]
     unnamed = without_fill(image, gaps)
     described = np.concatenate([functions, _bounds(frames.functions)])
+    # Symbols cover the code: only the gaps are searched, which are small. Else all of it is swept, since calls from
+    # named functions lead to unnamed ones.
     if length(unnamed) * _SPARSE <= length(everything):
         known = Known(frames.functions, frames.signals, named.address[:0], hints, described)
         found = discover(image, unnamed, sweep, uses_of, known)
+        # Weak evidence in a program is weighed against what its code does, which the gaps alone do not show.
         if not (is_hosted(image) and _is_doubtful(found)):
             return found
     known = Known(frames.functions, frames.signals, named.address, hints, described)
@@ -112,7 +116,7 @@ def _discovered(
 
 
 def _is_doubtful(found: Discovered) -> bool:
-    """Whether the code around functions has to be asked for what speaks against them."""
+    """Whether the code around functions must be examined for what contradicts them."""
     return bool(((found.evidence >= Evidence.POINTER) & covered(found.strict, found.address)).any())
 
 
@@ -122,7 +126,7 @@ def _bounds(ranges: NDArray[np.uint64]) -> Spans:
 
 
 def _spans_of_code(image: Image) -> Spans:
-    """The code regions, without that of a 32-bit start as long as there is another."""
+    """The code regions, without that of a 32-bit start if there is another."""
     start32, found = startup32(image), image.code_regions
     if len(found) > 1:
         found = tuple(region for region in found if region != start32)
@@ -130,8 +134,8 @@ def _spans_of_code(image: Image) -> Spans:
 
 
 def _without_data(code: Spans, functions: Spans, objects: Spans) -> Spans:
-    """`code` without regions that are more data than code by their symbols (.data of Linux, executable for a page of
-    it): these have no code but what is named."""
+    """`code` without regions that are mostly data by their symbols (.data of Linux, executable because of one page):
+    these have no code but what is named."""
     return code[_within(code, objects) <= _within(code, functions)]
 
 
@@ -154,6 +158,7 @@ def _merged(labels: NamedFunctions, named: NamedFunctions, found: Discovered) ->
     evidence = np.concatenate([symbol, found.evidence[extra]])
     order = np.argsort(address, kind="stable")
     address, end, evidence = address[order], end[order], evidence[order]
+    # A discovered function may end where a named one has begun already.
     end = np.minimum(end, np.append(address[1:], np.uint64(2**64 - 1)))
     kept = end > address
     address, end, evidence = address[kept], end[kept], evidence[kept]

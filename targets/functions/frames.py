@@ -1,6 +1,6 @@
 """Call frame information (.eh_frame, .debug_frame) -> its FDEs and the address ranges that they describe.
 
-An FDE covers one function, or the cold part of one, from its first byte to its last: of an image without symbols it is
+An FDE covers one function, or the cold part of one, from its first byte to its last: for an image without symbols it is
 the best evidence there is. Only the fields before the instructions are read, all FDEs of one encoding at once:
 pyelftools takes 7 s for the 46,000 FDEs of an amd64 vmlinux, and fails on the .debug_frame of an arm64 one.
 
@@ -30,12 +30,12 @@ _FORMATS: Final = {0x0: "<Q", 0x2: "<H", 0x3: "<I", 0x4: "<Q", 0xA: "<h", 0xB: "
 
 @dataclass(frozen=True, slots=True)
 class Cie:
-    """What FDEs have in common. `body` is the offset behind the id, `end` that of the next record."""
+    """What FDEs have in common. `body` is the offset after the id, `end` that of the next record."""
 
     body: int
     end: int
-    augmentation: bytes  # what it says beyond the standard, a letter a thing
-    encoding: int | None  # DW_EH_PE_ of the addresses of its FDEs; None: cannot be told
+    augmentation: bytes  # what it adds to the standard, a letter for each addition
+    encoding: int | None  # DW_EH_PE_ of the addresses of its FDEs; None: unknown
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class FrameTable:
     content: bytes
     address: NDArray[np.uint64]
     size: NDArray[np.uint64]
-    rest: NDArray[np.int64]  # what stands behind the two address fields
+    rest: NDArray[np.int64]  # what stands after the two address fields
     end: NDArray[np.int64]
     cie: NDArray[np.int64]  # the start of its CIE
     cies: Mapping[int, Cie]  # by their starts
@@ -76,7 +76,7 @@ def frame_ranges(image: Image) -> FrameRanges:
 
 
 def frame_tables(image: Image) -> list[FrameTable]:
-    """The call frame information of an image, a table a section.
+    """The call frame information of an image, one table a section.
 
     An ET_REL file has none here (its addresses are still to be relocated), nor has a compressed .debug_frame.
     """
@@ -127,7 +127,7 @@ def _decoded(
     fits = body + 2 * width <= end
     body, end, cie = body[fits], end[fits], cie[fits]
     raw = np.frombuffer(data, np.uint8)[body[:, None] + np.arange(2 * width)]
-    start = np.ascontiguousarray(raw[:, :width]).view(np.dtype(form))[:, 0].astype(np.uint64)  # a sign is extended
+    start = np.ascontiguousarray(raw[:, :width]).view(np.dtype(form))[:, 0].astype(np.uint64)  # sign-extended
     size = np.ascontiguousarray(raw[:, width:]).view(f"<u{width}")[:, 0].astype(np.uint64)  # never signed
     if meaning == _PC_RELATIVE:
         start += np.uint64(section_address) + body.astype(np.uint64)
@@ -135,9 +135,9 @@ def _decoded(
 
 
 def _heads(content: bytes, *, is_eh: bool) -> Iterator[tuple[int, int, int, int | None]]:
-    """The records in order: start, offset behind the id, end, and the start of the CIE (None: it is one).
+    """The records in order: start, offset after the id, end, and the start of the CIE (None: it is one).
 
-    In .eh_frame a CIE's id is 0, an FDE's the way back; in .debug_frame -1 and the offset.
+    In .eh_frame the id of a CIE is 0, that of an FDE the distance back to its CIE; in .debug_frame -1 and the offset.
     """
     position, size = 0, len(content)
     while position + 8 <= size:
@@ -148,7 +148,7 @@ def _heads(content: bytes, *, is_eh: bool) -> Iterator[tuple[int, int, int, int 
             field, width = position + 12, 4 if is_eh else 8
         end = field + length
         if length == 0 or end > size or length < width:
-            # A zero length ends .eh_frame of one object file; the linker may have put another one's behind it.
+            # A zero length ends .eh_frame of one object file; the linker may have put another one's after it.
             position = field if length == 0 else size
             continue
         identity = int.from_bytes(content[field : field + width], "little")
@@ -158,7 +158,7 @@ def _heads(content: bytes, *, is_eh: bool) -> Iterator[tuple[int, int, int, int 
 
 
 def _cie(data: bytes, body: int, end: int, *, is_eh: bool) -> Cie:
-    """version (1) | augmentation, a string | ... ; without a string nothing of it can be used."""
+    """version (1) | augmentation, a string | ... ; without the string nothing of it can be used."""
     name_end = data.find(b"\0", body + 1, end)
     augmentation = data[body + 1 : max(name_end, 0)]
     if not is_eh:
@@ -171,11 +171,11 @@ def _cie(data: bytes, body: int, end: int, *, is_eh: bool) -> Cie:
 
 
 def _cie_encoding(data: bytes, body: int, end: int, augmentation: bytes) -> int | None:
-    """How FDEs store addresses: the byte that the R of the augmentation stands for; None: cannot be told."""
+    """How FDEs store addresses: the byte for the R of the augmentation; None: unknown."""
     if not augmentation.startswith(b"z"):
         return _ABSOLUTE if not augmentation else None
     at = body + 1 + len(augmentation) + 1
-    for _ in range(2):  # code and data alignment
+    for _ in range(2):  # code and data alignment factors
         at = leb(data, at)[1]
     at = at + 1 if data[body] == 1 else leb(data, at)[1]  # return address register
     at = leb(data, at)[1]  # length of the augmentation data
@@ -183,7 +183,7 @@ def _cie_encoding(data: bytes, body: int, end: int, augmentation: bytes) -> int 
 
 
 def _augmented_encoding(data: bytes, letters: str) -> int | None:
-    """Walk the augmentation data to R: before it may stand L (one byte) and P (how a pointer is stored, and it)."""
+    """Walk the augmentation data to R: before it may be L (one byte) and P (a pointer encoding, and the pointer)."""
     position = 0
     for letter in letters:
         if letter == "R":

@@ -1,7 +1,7 @@
 """An image's symbols -> where named functions start and end, and by what names.
 
 Compilers say what a function is (FUNC, with a size). Hand-written assembly often does not: its symbols may lack a size,
-and a label may be code, data in .text or a place in the middle of a function. Only what is surely code is taken.
+and a label may be code, data in .text or a place in the middle of a function. Only what is certainly code is taken.
 """
 
 from collections.abc import Mapping
@@ -32,9 +32,9 @@ _BINDING_RANK = {STB_GLOBAL: 0, STB_LOCAL: 1, STB_WEAK: 2}
 
 @dataclass(frozen=True, slots=True)
 class NamedFunctions:
-    """Columns in address order, not overlapping. Where not `is_sized`, `end` is only the next start: to be trimmed.
+    """Columns in address order, not overlapping. If not `is_sized`, `end` is only the next start, to be trimmed.
 
-    `is_certain`: a FUNC symbol or one with a size; else a label that might be data.
+    `is_certain`: a FUNC symbol or one with a size; else a label that might name data.
     """
 
     address: NDArray[np.uint64]
@@ -63,6 +63,7 @@ class NamedFunctions:
 def named_functions(image: Image, symbols: Symbols) -> NamedFunctions:
     """The functions that `symbols` name in the code regions of `image`."""
     region, region_end = _regions(image, symbols.address)
+    # A symbol between instructions starts no function.
     aligned = symbols.address % np.uint64(image.facts.instruction_alignment) == 0
     defined = (symbols.section != SHN_UNDEF) & (symbols.section != SHN_ABS) & (region >= 0) & aligned
     is_function = defined & np.isin(symbols.kind, (STT_FUNC, STT_GNU_IFUNC))
@@ -76,13 +77,13 @@ def named_functions(image: Image, symbols: Symbols) -> NamedFunctions:
 
 
 def data_in_code(image: Image, symbols: Symbols | None = None) -> NDArray[np.uint64]:
-    """(n, 2) address and size of data inside code regions: what symbols say to be some, and PE headers."""
+    """(n, 2) address and size of data inside code regions: what symbols call data, and PE headers."""
     named = named_data(image, image.symbols if symbols is None else symbols)
     return np.unique(np.concatenate([named, _pe_headers(image)]), axis=0)
 
 
 def named_data(image: Image, symbols: Symbols) -> NDArray[np.uint64]:
-    """(n, 2) address and size of data inside code regions, as mapping symbols ($d) and OBJECT symbols tell."""
+    """(n, 2) address and size of data inside code regions, by mapping symbols ($d) and OBJECT symbols."""
     objects = (symbols.kind == STT_OBJECT) & (symbols.size > 0) & (symbols.section != SHN_UNDEF)
     sized = np.stack([symbols.address[objects], symbols.size[objects]], axis=1)
     spans = np.concatenate([marked_data(symbols), sized])
@@ -92,13 +93,14 @@ def named_data(image: Image, symbols: Symbols) -> NDArray[np.uint64]:
 
 
 def _pe_headers(image: Image) -> NDArray[np.uint64]:
-    """(n, 2) address and size of the headers behind which kernels for arm64 and riscv64 hide that they are EFI
+    """(n, 2) address and size of the headers in which kernels for arm64 and riscv64 hide that they are EFI
     applications; labels in them look like those of code.
 
         0x3c: offset of "PE\\0\\0" | machine:2 | sections:2 | 12 bytes | optional header's size:2 | characteristics:2
     """
     found = []
     for region in image.code_regions:
+        # e_lfanew, at 0x3c of the MZ header, says where the PE header is; kernels put it in the first page.
         start = image.data[region.offset : region.offset + min(region.size, 0x1018)].tobytes()
         at = int.from_bytes(start[0x3C:0x40], "little")
         head = start[at : at + 24]
@@ -113,7 +115,7 @@ def _regions(image: Image, address: NDArray[np.uint64]) -> tuple[NDArray[np.int3
     index = np.full(len(address), -1, np.int32)
     end = address.copy()
     for number, region in enumerate(image.code_regions):
-        inside = address - np.uint64(region.address) < np.uint64(region.size)  # wraps round below: not less
+        inside = address - np.uint64(region.address) < np.uint64(region.size)  # wraps round below the start: not less
         index[inside], end[inside] = number, region.address + region.size
     return index, end
 
@@ -124,7 +126,7 @@ def _starts(
     """Which symbols start a function.
 
     A label inside what a sized symbol covers is a place in it. An unsized symbol covers everything up to the next sized
-    or global one, so the local labels behind it are places in it too.
+    or global one, so the local labels after it are places in it too.
     """
     sized = (is_function | is_label) & (symbols.size > 0)
     opener = is_function | sized | (is_label & (symbols.binding != STB_LOCAL))
@@ -140,6 +142,7 @@ def _starts(
         return is_label
     inside_sized = known & (symbols.address < ends[before])
     after_unsized = known & (size[before] == 0) & (region[rows[before]] == region)
+    # Local labels of assembly are jump targets; a global one is meant to be called.
     is_place = inside_sized | (after_unsized & (symbols.binding == STB_LOCAL))
     starts: NDArray[np.bool_] = is_function | sized | (is_label & ~is_place)
     return starts
@@ -148,7 +151,7 @@ def _starts(
 def _ends(
     symbols: Symbols, starts: NDArray[np.bool_], address: NDArray[np.uint64], region_end: NDArray[np.uint64]
 ) -> tuple[NDArray[np.uint64], NDArray[np.bool_]]:
-    """End of each distinct start, and whether a size says so.
+    """The end of each distinct start, and whether a size says so.
 
     Bytes that two sizes cover belong to the later symbol, as in kallsyms, so functions do not overlap.
     """
@@ -160,6 +163,7 @@ def _ends(
     np.maximum.at(sized_end, place, symbols.address[rows] + symbols.size[rows])
     is_sized = sized_end > address
     following = np.minimum(np.append(address[1:], np.uint64(2**64 - 1)), limit)
+    # A start without a size inside an earlier function's size ends where that does.
     reach = np.maximum.accumulate(sized_end) if len(address) else sized_end
     is_sized |= reach > address
     return np.minimum(np.where(is_sized, reach, following), following), is_sized
@@ -172,12 +176,13 @@ def _names(
 
     Of several names the primary is, in this order: a FUNC before a label (linker scripts put labels such as _stext on
     functions), global before local before weak (a weak name may be overridden elsewhere), the one with fewer leading
-    underscores (`vfs_read` rather than `__vfs_read`), then the first in the alphabet, so that it never depends on the
-    table's order.
+    underscores (`vfs_read` rather than `__vfs_read`), then the first in alphabetical order, so that it never depends on
+    the order of the table.
     """
     rows = rows[np.isin(symbols.address[rows], address)]
     place = np.searchsorted(address, symbols.address[rows])
     texts = symbols.names(rows)
+    # Backwards, so that the first symbol of an address is kept; addresses with several names are ranked below.
     first = dict(zip(place[::-1].tolist(), texts[::-1], strict=True))
     several = np.bincount(place, minlength=len(address)) > 1
     found: dict[int, list[tuple[tuple[bool, int, int], str]]] = {at: [] for at in np.flatnonzero(several).tolist()}

@@ -1,4 +1,4 @@
-"""Where an image starts to run, and what of it runs in another mode than the rest."""
+"""Where an image starts to run, and which part of it runs in another mode than the rest."""
 
 from typing import Final
 
@@ -8,14 +8,14 @@ from numpy.typing import NDArray
 from kinst.targets.elf.header import PT_LOAD
 from kinst.targets.image import CodeRegion, Image
 
-# Magic -> how many words, it being the first, add up to 0. Multiboot 0.6.96, 3.1.1: magic, flags, checksum. Multiboot2
-# 2.0, 3.1.1: magic, architecture, length, checksum. The header is 4-aligned in the first 8192 or 32768 bytes.
+# Magic -> how many words, from it on, sum to 0. Multiboot 0.6.96, 3.1.1: magic, flags, checksum. Multiboot2 2.0, 3.1.1:
+# magic, architecture, length, checksum. The header is 4-aligned in the first 8192 or 32768 bytes.
 _CHECKED_WORDS: Final = {0x1BADB002: 3, 0xE85250D6: 4}
 _SEARCHED: Final = 32768
 
 
 def entry_point(image: Image) -> int | None:
-    """The link address of the first instruction of the machine's own mode; None if it is not known.
+    """The link address of the first instruction in the machine's own mode; None if it is not known.
 
     A kernel's e_entry may be the physical address (amd64 Linux). With a Multiboot header the code there is 32-bit.
     """
@@ -35,7 +35,7 @@ def _in_code(image: Image, address: int) -> bool:
 
 
 def startup32(image: Image) -> CodeRegion | None:
-    """The region of a Multiboot image's 32-bit start. It decodes as 64-bit code, but as the wrong instructions."""
+    """The region of a Multiboot image's 32-bit start. It decodes as 64-bit code, but into the wrong instructions."""
     for region in image.code_regions:
         head: NDArray[np.uint8] = image.data[region.offset : region.offset + min(region.size, _SEARCHED)]
         words = head[: len(head) // 4 * 4].view("<u4")

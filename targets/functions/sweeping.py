@@ -1,6 +1,6 @@
-"""Spans of an image's code -> their instructions, over whatever does not decode.
+"""Spans of an image's code -> their instructions, across whatever does not decode.
 
-A dissector stops a range at bytes that are no instruction (amd64). Here the sweep resumes behind them, so that data in
+A dissector stops a range at bytes that are no instruction (amd64). Here the sweep resumes after them, so that data in
 .text hides nothing that follows it.
 """
 
@@ -21,11 +21,11 @@ from kinst.targets.spans import Spans
 Sweep = Callable[[NDArray[np.uint8], int, NDArray[np.int64]], Instructions]
 
 _WORD: Final = 8
-_FILL_RUN: Final = 32  # so many equal filling bytes are no code: longer than any instruction or alignment
-_ROUNDS: Final = 64  # of resuming behind undecodable bytes, before what is left is cut into pieces
-_PIECE: Final = 1024  # their size; one piece gives up after another _ROUNDS
-_SPARSE: Final = 8  # spans of less than an eighth of the code are looked at by themselves
-_HEAD: Final = 8  # bytes of an instruction that patterns look at
+_FILL_RUN: Final = 32  # equal filling bytes that are no code: more than any instruction or alignment has
+_ROUNDS: Final = 64  # of resuming after undecodable bytes, before the rest is cut into pieces
+_PIECE: Final = 1024  # their size; a piece is given up after another _ROUNDS
+_SPARSE: Final = 8  # spans of less than an eighth of the code are examined by themselves
+_HEAD: Final = 8  # bytes of an instruction that patterns examine
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,21 +58,21 @@ class Swept:
 
     @property
     def end(self) -> NDArray[np.uint64]:
-        """The link address behind each instruction."""
+        """The link address after each instruction."""
         return self.instructions.address + self.instructions.size
 
     @property
     def is_terminator(self) -> NDArray[np.bool_]:
-        """Nothing falls through it."""
+        """Which rows nothing falls through."""
         ends = (Flow.JUMP, Flow.INDIRECT_JUMP, Flow.RETURN, Flow.STOP)
         return is_one_of(self.instructions.flow, ends) | self.is_junk
 
 
 def without_fill(image: Image, spans: Spans) -> Spans:
-    """`spans` less long runs of filling bytes, and less those that are nothing else.
+    """`spans` less long runs of filling bytes, and less spans of nothing else.
 
-    A vmlinux has 2 MB of 0xcc up to the next huge page, and padding behind each of 46,000 functions: to decode it takes
-    longer than the rest.
+    A vmlinux has 2 MB of 0xcc up to the next huge page, and padding after each of 46,000 functions: decoding those
+    takes longer than the rest.
     """
     fill = np.array(image.facts.code_shape.fill, np.uint8)
     kept = [np.zeros((0, 2), np.uint64)]
@@ -97,7 +97,7 @@ def _without_fill(code: NDArray[np.uint8], region: CodeRegion, spans: Spans, fil
 
 
 def _varied(code: NDArray[np.uint8], first: NDArray[np.int64], last: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Which of the ranges have bytes that differ. Code does so at once: few have to be looked at to their end."""
+    """Which of the ranges have bytes that differ. Code does so at once: few ranges are examined to their end."""
     varied: NDArray[np.bool_] = (last - first > 1) & (code[first] != code[np.minimum(first + 1, len(code) - 1)])
     rest = np.flatnonzero(~varied)
     varied[rest] = _varied_at_all(code, first[rest], last[rest])
@@ -125,7 +125,7 @@ def _inside(spans: Spans, region: CodeRegion) -> NDArray[np.bool_]:
 
 def _cut_runs(code: NDArray[np.uint8], fill: NDArray[np.uint8]) -> NDArray[np.uint64]:
     """(n, 2) offsets of what is left of some code between runs. A run starts and ends at an aligned address."""
-    words = np.ndarray((len(code) // _WORD,), "<u8", np.ascontiguousarray(code))  # looking at bytes takes eight times
+    words = np.ndarray((len(code) // _WORD,), "<u8", np.ascontiguousarray(code))  # bytes take eight times as long
     at = np.flatnonzero(np.isin(words, fill * np.uint64(0x0101_0101_0101_0101)))
     cuts = np.flatnonzero((np.diff(at) > 1) | (words[at[1:]] != words[at[:-1]])) + 1
     first, last = at[np.append(0, cuts)[: len(at)]], at[np.append(cuts, len(at))[: len(at)] - 1]
@@ -150,16 +150,17 @@ def sweep_spans(image: Image, spans: Spans, sweep: Sweep) -> Swept:
 
 def _sweep_region(image: Image, region: CodeRegion, spans: Spans, sweep: Sweep, first_row: int) -> Swept:
     base, end = int(spans[0, 0]), int(spans[-1, 1])
+    # From the first span to the last at once: what is between them is not decoded.
     code = code_of(image, region)[base - region.address : end - region.address]
     ranges = (spans - np.uint64(base)).astype(np.int64)
     found = _sweep_on(code, base, ranges, sweep)
-    # What pieces and resumed ranges made of `function` does not matter: it is the span that holds the address.
+    # What pieces and resumed ranges say in `function` does not matter: it is the span that holds the address.
     function = np.searchsorted(spans[:, 0], found.address, "right") - 1 + first_row
     return _described(image, replace(found, function=function.astype(np.int32)), code, base)
 
 
 def _sweep_on(code: NDArray[np.uint8], base: int, ranges: NDArray[np.int64], sweep: Sweep) -> Instructions:
-    """Sweep, and again from behind what did not decode, until all is done; what resists is cut to go on in parallel."""
+    """Sweep, and again from after what did not decode, until all is done; what resists is cut up and swept at once."""
     parts = []
     for _ in range(2):
         for _ in range(_ROUNDS):
@@ -168,6 +169,8 @@ def _sweep_on(code: NDArray[np.uint8], base: int, ranges: NDArray[np.int64], swe
             found = sweep(code, base, ranges)
             parts.append(found)
             ranges = _unfinished(found, base, ranges)
+        # Undecodable bytes without end are data. In pieces they cost one round each in parallel, instead of one round
+        # for each such byte.
         ranges = _pieces(ranges)
     joined = Instructions(
         *(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(Instructions))
@@ -181,6 +184,7 @@ def _unfinished(found: Instructions, base: int, ranges: NDArray[np.int64]) -> ND
         return ranges[:0]
     reached = (found.address[last] + found.size[last] - np.uint64(base)).astype(np.int64)
     went_on = (last >= 0) & (found.function[last] == np.arange(len(ranges)))
+    # A dissector stops a range at its first undecodable byte: the last row of such a range shows how far it came.
     more = went_on & (reached < ranges[:, 1]) & (found.reason[last] == Reason.UNDECODABLE)
     return np.stack([reached[more], ranges[more, 1]], axis=1)
 
@@ -194,6 +198,7 @@ def _described(image: Image, found: Instructions, code: NDArray[np.uint8], base:
     padded = np.concatenate([code, np.zeros(_HEAD, np.uint8)])
     windows = np.ndarray((len(code),), "<u8", padded, strides=(1,))
     heads = windows[(found.address - np.uint64(base)).astype(np.intp)]
+    # Patterns of padding are those of one instruction: the bytes of the next are cut off.
     kept = np.uint64(2**64 - 1) >> (np.uint64(64) - np.minimum(found.size, _HEAD).astype(np.uint64) * np.uint64(8))
     is_padding = matches(heads & kept, image.facts.code_shape.padding)
     is_junk = is_one_of(found.reason, NO_CODE)

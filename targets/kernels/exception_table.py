@@ -24,14 +24,14 @@ _NONE: Final = np.zeros(0, np.uint64)
 
 @dataclass(frozen=True, slots=True)
 class ExpectedFaults:
-    """Columns, a row an entry: the instruction that may fault, and where the kernel goes on."""
+    """Columns, one row an entry: the instruction that may fault, and where the kernel resumes."""
 
     instruction: NDArray[np.uint64]
     fixup: NDArray[np.uint64]
 
 
 def expected_faults(image: Image) -> ExpectedFaults:
-    """The entries of the table; none if there is no table that can be read."""
+    """The entries of the table; none if there is no table, or none that can be read."""
     place = table_place(image, _SECTION, _SYMBOLS)
     for width, *fields in _LAYOUTS if place is not None else ():
         if place is None or place[1] % width:

@@ -1,4 +1,4 @@
-"""An image without symbols -> those of the Linux kernel in it, which has them for its own messages."""
+"""An image without symbols -> those that the Linux kernel in it keeps for its own messages."""
 
 import numpy as np
 
@@ -19,7 +19,7 @@ def own_names(image: Image) -> Symbols:
         return None
 
     def base(offset: int) -> tuple[int]:
-        """The word there, as it is when the image has relocated itself."""
+        """The word there, as it is once the image has relocated itself."""
         table = image.relocations
         rows = np.flatnonzero(table.relative & (table.address == np.uint64(address(offset) or 0)))
         return (int(table.addend[rows[0]]) if len(rows) else int.from_bytes(data[offset : offset + 8], "little"),)

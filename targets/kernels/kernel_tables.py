@@ -1,4 +1,4 @@
-"""Tables that Linux kernels keep of their own code: where one is in an image, and the addresses in its records."""
+"""Tables that Linux kernels keep about their own code: where one is in an image, and the addresses in its records."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""An image -> its Multiboot header: which specification it follows, where it wants to be loaded, where it starts.
+"""An image -> its Multiboot header: which specification it follows, where it is loaded, where it starts.
 
 Multiboot Specification 0.6.96, 3.1, and Multiboot2 Specification 2.0, 3.1. Loaders search the first 8 KiB (version 2:
 32 KiB) of the file. Here the first 32 KiB of the file and of what is loaded are searched, since with large pages code
@@ -41,12 +41,12 @@ _CHECKED_WORDS: Final = {Version.ONE: 3, Version.TWO: 4}  # words, from the magi
 
 @dataclass(frozen=True, slots=True)
 class LoadRange:
-    """What an image's address fields ask for: file bytes from `offset` on at `address`, followed by room."""
+    """What an image's address fields ask for: file bytes from `offset` on at `address`, followed by zeros."""
 
     offset: int
     address: int
     size: int  # bytes from the file
-    room: int  # bytes with those that must be zero
+    room: int  # bytes with the zeros
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class BootHeader:
 
 
 def boot_header(image: Image) -> BootHeader | None:
-    """The image's header, or None. Loaders are told which version to use; here version 1 is preferred."""
+    """The image's header, or None. Loaders are given a version to use; here version 1 is preferred."""
     found = sorted(_headers(image))
     if not found:
         return None
@@ -123,7 +123,7 @@ def _second(image: Image, offset: int) -> BootHeader:
 
 
 def _load_range(image: Image, offset: int, addresses: list[int]) -> LoadRange:
-    """The load range. The header's own address tells which file byte is at `load`; an end of 0 means the file's end."""
+    """The load range. The header's own address shows which file byte is at `load`; an end of 0 means the file's end."""
     header, load, load_end, bss_end = addresses
     if load == _FROM_THE_START:
         load = header - offset

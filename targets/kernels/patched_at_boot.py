@@ -2,10 +2,12 @@
 
 Each table lists instructions: to replace on some CPUs (alternatives), to turn into calls or nops (static keys, static
 calls, ftrace), to make faster (retpolines, paravirt calls), to write constants into, or known by address (BUG). A
-breakpoint there would be overwritten, or would make the kernel panic over an instruction it does not expect, and a
-copy elsewhere would stay as it was: sites in what is rewritten are deferred, those in what is only looked up or copied
-are refused. Which tables a machine's kernels have, `LinuxFacts` says; a table whose size or addresses fit no known
-layout is left out.
+breakpoint there would be overwritten, or make the kernel panic over an instruction that it does not expect, and a copy
+elsewhere would stay as it was: sites in what is rewritten are deferred, those in what is only looked up or copied are
+refused.
+
+`LinuxFacts` says which tables a machine's kernels have; a table whose size or addresses fit no known layout is left
+out.
 """
 
 from collections.abc import Iterable, Iterator
@@ -34,14 +36,14 @@ def boot_patched_ranges(image: Image) -> Ranges:
     `DEFERRED`) or to refuse them for, in address order.
 
     Replacement code, which is copied elsewhere and never runs in place, is among them. Empty for images without such
-    tables, and for stripped kernels whose linker script put a table into another section: then nothing tells where it
+    tables, and for stripped kernels whose linker script put a table into another section: then nothing shows where it
     is.
     """
     return _listed(image, image.facts.linux.tables)
 
 
 def written_by_kernel(image: Image) -> Ranges:
-    """The same, and what the kernel writes though it may be probed."""
+    """The same, and what the kernel writes although it may be probed."""
     every = [replace(one, layouts=tuple(map(_every_site, one.layouts))) for one in image.facts.linux.tables]
     return _listed(image, every)
 
@@ -60,6 +62,8 @@ def _ranges_of(image: Image, table: BootTable) -> Ranges:
     place = table_place(image, table.section, table.symbols)
     if place is None:
         return _NONE
+    # The first layout that fits: versions differ in the size of a record, and a wrong one puts most addresses outside
+    # of code.
     for layout in table.layouts:
         ranges = _read(image, place, layout, Reason[table.reason])
         if ranges is not None:
@@ -68,7 +72,7 @@ def _ranges_of(image: Image, table: BootTable) -> Ranges:
 
 
 def _read(image: Image, place: tuple[int, int], layout: RecordLayout, reason: Reason) -> Ranges | None:
-    """What a table lists, if it can have this layout: whole records, and nearly all addresses are in code."""
+    """What a table lists if it can have this layout: whole records, and nearly all addresses in code."""
     if place[1] % layout.size:
         return None
     rows, starts = records_of(image, place, layout.size)
@@ -77,6 +81,8 @@ def _read(image: Image, place: tuple[int, int], layout: RecordLayout, reason: Re
     is_code = image.is_code(sites)
     if not len(sites) or np.mean(is_code) < _FITTING:
         return None
+    # Sites that begin with this byte may be probed: the kernel writes only over a lock prefix, and so leaves a
+    # breakpoint alone.
     if layout.probed_with is not None:
         is_code &= _heads(image, sites, 1)[:, 0] != layout.probed_with
     found = [_with_reason(np.stack([sites, sizes], axis=1)[is_code], reason)]
@@ -124,13 +130,13 @@ def _instruction_lengths(image: Image, sites: NDArray[np.uint64]) -> NDArray[np.
 
 
 def _nop_lengths(image: Image, sites: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Of the room for a tracer at each site: one instruction, or the nops that start there. Of those
-    -fpatchable-function-entry=N leaves 8 bytes, on some versions 16.
+    """The size of the tracer's place at each site: one instruction, or the nops that start there.
+    -fpatchable-function-entry=N leaves 8 bytes of them, on some versions 16.
 
-    From N,M on (arm64 since 6.2) the listed address is M nops before the entry: a literal stands there, and the site
-    itself is behind it.
+    With N,M (arm64 since 6.2) the listed address is M nops before the entry: a literal is there, and the site itself is
+    after it.
     """
-    nop = image.facts.linux.tracer_room
+    nop = image.facts.linux.tracer_call
     if isinstance(nop, int):
         return np.full(len(sites), nop, np.uint64)
     heads = _heads(image, sites, _LONGEST_LEAD).reshape(len(sites), -1, len(nop))

@@ -1,6 +1,6 @@
 """The record that every machine (board) fills: memory map, devices, interrupt numbers; data only, nothing runs here.
 
-To add a machine: fill this record in `targets/machines/<name>.py`, list it in `registry.py`, and say in
+To add a machine: fill this record in `targets/machines/<name>.py`, list it in `registry.py`, and define in
 `kinst.runtime.machine.boards.<name>` how the devices are made and how an image is started.
 """
 
@@ -29,7 +29,7 @@ class DeviceFacts:
 
 
 class CounterSource(IntEnum):
-    """Where QEMU says how often a second the counter counts that guests read as time."""
+    """Where QEMU gives the frequency of the counter that guests read as time."""
 
     DEVICE_TREE = 0  # /cpus/timebase-frequency
     CPU_PROPERTY = 1  # cntfrq
@@ -38,12 +38,12 @@ class CounterSource(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class QemuFacts:
-    """How QEMU has the machine: the words that start it, and what an image has to be to take the firmware's place."""
+    """How QEMU has the machine: the words that start it, and what an image must be to replace the firmware."""
 
     words: tuple[str, ...]
     counter: CounterSource
     runs_from_zero: bool = False  # firmware that is linked to address 0: there is flash, or it runs wherever it is put
-    firmware_size: int = 0  # bytes from `ram_base` on that are the firmware's; kernels begin behind them
+    firmware_size: int = 0  # bytes from `ram_base` on that are the firmware's; kernels begin after them
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +58,9 @@ class MachineFacts:
     timebase: int  # Hz of the counter that the guest reads as time (mtime, CNTVCT, TSC)
     maximum_cpus: int
     qemu: QemuFacts
-    trampoline_base: int | None  # where trampolines go that cannot follow the image; None: behind the image only
+    trampoline_base: int | None  # where trampolines go that cannot follow the image; None: only after the image
     loads_multiboot: bool = False  # whether images are started as Multiboot says, if they have its header
-    other_memory: tuple[
-        tuple[int, int], ...
-    ] = ()  # (address, size) of flash and the like that images may be linked into
-    moves_kernels: bool = False  # the loader does with --kaslr-seed what Linux itself does where a device tree tells it
+    # (address, size) of flash and the like, into which images may be linked.
+    other_memory: tuple[tuple[int, int], ...] = ()
+    # With --kaslr-seed the loader moves the kernel, as Linux itself does if a device tree gives it the seed.
+    moves_kernels: bool = False

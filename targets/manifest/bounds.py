@@ -1,7 +1,8 @@
 """What a manifest says about itself and about its image must be consistent, which is checked before any of it is used.
 
 A record that points outside its table, a site without a slot, or header bytes that the original did not have would be
-believed, and crash or be written, later and far away. Each check is one pass over columns: there may be millions.
+trusted, and crash or be written, later and far away. Each check is one pass over columns: there may be millions of
+rows.
 """
 
 from collections.abc import Mapping
@@ -53,7 +54,7 @@ def check_tables(tables: Tables) -> None:
 
 
 def check_manifest(manifest: Manifest) -> None:
-    """Everything that it says by itself.
+    """Check everything that it says by itself.
 
     Raises:
         ManifestError: what is wrong.
@@ -70,7 +71,7 @@ def check_manifest(manifest: Manifest) -> None:
 
 
 def check_image(manifest: Manifest, image: Image) -> None:
-    """That it is of the machine of the image that carries it, and speaks of nothing outside of that.
+    """Check that it is of the machine of the image that carries it, and refers to nothing outside of that.
 
     Raises:
         ManifestError: what is wrong.
@@ -119,6 +120,7 @@ def _ascends(column: NDArray[np.uint64]) -> bool:
 
 
 def _differ(values: NDArray[np.uint64]) -> bool:
+    # Sorting is needed only if the column does not ascend by itself.
     return _ascends(values) or _ascends(np.sort(values))
 
 
@@ -139,6 +141,7 @@ def _check_patches(manifest: Manifest) -> None:
 def _check_jumps(manifest: Manifest) -> None:
     address, size = manifest.jumps["address"], manifest.jumps["size"]
     total = int(size.sum(dtype=np.uint64))
+    # By subtraction: a sum could wrap round.
     _require(size.all() and (size <= _MOST - address).all(), "jumps that pass the end of the address space")
     _require(total == len(manifest.jump_originals) == len(manifest.jump_code), "jumps of another size than their place")
     in_order = _ascends(address) and (address[1:] - address[:-1] >= size[:-1]).all()
@@ -169,6 +172,7 @@ def _check_sites(manifest: Manifest) -> None:
         return
     slots, (address, size) = sites["trampoline"], manifest.trampolines
     offsets = slots - np.uint64(address)
+    # A standalone image has trampolines of any size, aligned as instructions are; several sites may share one.
     least = facts.slot_size if manifest.standalone is None else facts.instruction_alignment
     _require(size >= least and (offsets <= np.uint64(size - least)).all(), "a trampoline outside its segment")
     if manifest.standalone is None:
@@ -183,12 +187,14 @@ def _check_sites(manifest: Manifest) -> None:
     for name, values in possible:
         _require(_are_of(sites[name], values), "a site that cannot be")
     is_emulated = sites["verdict"] == Verdict.EMULATE
+    # OTHER is what the table of the machine does not name: the runtime has no emulation of it.
     _require((sites["kind"][is_emulated] != facts.kinds["OTHER"]).all(), "a site that nothing can emulate")
     apart = sites["address"][1:] - sites["address"][:-1] >= sites["size"][:-1]
     _require(apart.all() and (sites["size"] <= _MOST - sites["address"]).all(), "sites that overlap")
 
 
 def _are_of(column: NDArray[np.uint8], values: tuple[int, ...]) -> bool:
+    # Deleting the allowed bytes leaves nothing if all are allowed: faster than a comparison with each.
     return not column.tobytes().translate(None, bytes(values))
 
 
@@ -203,13 +209,15 @@ def _check_probes(manifest: Manifest) -> None:
 
 
 def _check_enablings(manifest: Manifest) -> None:
-    """Each site is of a probe, and each probe has one; but for static ones it is where its name says."""
+    """Check that each site is of a probe, and each probe has a site, which for all but static ones is where its name
+    says."""
     site, probe = (np.ascontiguousarray(manifest.enablings[name]) for name in ("site", "probe"))
     for name, rows, count in (("site", site, len(manifest.sites)), ("probe", probe, len(manifest.probes))):
         used = np.zeros(count, np.bool_)
         used[rows] = True
         _require(used.all(), f"a {name} that nothing enables")
     function, kind, offset = (manifest.probes[name][probe] for name in ("function", "kind", "offset"))
+    # A site is decoded again from its function: one of its probes must say which that is.
     has_own = np.zeros(len(manifest.sites), np.bool_)
     has_own[site[(function == manifest.sites["function"][site]) | (kind == ProbeKind.SDT)]] = True
     _require(has_own.all(), "a site in a function that none of its probes has")
@@ -224,6 +232,7 @@ def _check_identifiers(manifest: Manifest) -> None:
     _require(len(manifest.numbers) == len(manifest.functions), "identifiers of other functions")
     _require(len(manifest.static_numbers) == len(manifest.static), "identifiers of other static probes")
     numbers = manifest.numbers
+    # Of two identifiers per function the second is the first + 1: both ends are compared, and a sum that wraps shows.
     known = (*_extremes(numbers["fbt"]), *_extremes(numbers["fbt"] + np.uint64(1)), *_extremes(numbers["kinst"]))
     is_known = all(FIRST_PROBE_ID <= one < manifest.next_identifier for one in (*known, *manifest.static_numbers))
     _require(is_known and manifest.next_identifier >= FIRST_PROBE_ID, "identifiers that cannot be")

@@ -1,6 +1,7 @@
 """The JSON head of a manifest: its scalar fields, static probes, inlined names and patches <-> values, each bounded.
 
-Whoever made the file chose these values: a number is a whole one of a range, a text has no control characters in it.
+The values are untrusted: a number must be an integer in a range, and a text has no control
+characters in it.
 """
 
 import json
@@ -98,7 +99,7 @@ def _one_of(value: Any, known: Sequence[str]) -> str:
 
 
 def _option(value: Any) -> str:
-    """A probe's name, and nothing that a D program could do: `kinst-run` compiles it as it would the user's."""
+    """A probe's name, and nothing that a D program could do: `kinst-run` compiles it like the user's."""
     text = text_of_value(value)
     if not text or any(letter.isspace() for letter in text) or not _OF_D.isdisjoint(text):
         raise ValueError(f"{text[:40]!r} is no name of probes")

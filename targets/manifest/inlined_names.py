@@ -1,6 +1,6 @@
 """What a manifest keeps of names that mean inlined copies, as values and as JSON.
 
-Kept so that such names can be probed where the debug information is not at hand.
+It is kept so that such names can be probed where the debug information is not at hand.
 """
 
 from collections.abc import Sequence
@@ -15,8 +15,8 @@ _MOST_COPIES: Final = 1 << 32
 
 @dataclass(frozen=True, slots=True)
 class InlinedPlace:
-    """An instruction at which copies are entered or left; `staying`: a way out only if control does not go there.
-    `file` and `line` are those of the first copy's call."""
+    """An instruction at which copies are entered or left; `staying`: where control may go without leaving. `file` and
+    `line` are those of the first copy's call."""
 
     address: int
     function: str
@@ -82,5 +82,5 @@ def _place(value: Sequence[Any], texts: Sequence[str]) -> InlinedPlace:
 
 
 def joined(earlier: Sequence[InlinedName], fresh: Sequence[InlinedName]) -> tuple[InlinedName, ...]:
-    """All names of both; of a name that is in both, what was found now."""
+    """All names of both; of a name in both, what was found now."""
     return tuple({(one.function, one.name): one for one in (*earlier, *fresh)}.values())

@@ -6,7 +6,7 @@ The packed form, all little-endian: the header of `kinst.targets.manifest.seal`,
     sites, probes, enablings, functions, names, numbers, symbols, strings, and of jumps their places, what was there
     and their code: see `kinst.targets.manifest.tables`
 
-The content is chosen by whoever made the file. Digests are compared first; then every number and text is bounded.
+The content is untrusted. Digests are compared first; then every number and text is bounded.
 """
 
 from typing import Final
@@ -65,7 +65,8 @@ _RECORDS: Final = {
     "jumps": JUMPS, "jump_originals": np.dtype("u1"), "jump_code": np.dtype("u1"),
 }  # fmt: skip
 _TEXTS: Final = ("names", "strings", "jump_originals", "jump_code")  # whose records are bytes
-# Bytes of tables for each of the file: a site has 40 and more there, and takes an instruction and a slot of the file.
+# Bytes of tables for each byte of the file: a site has 40 and more there, and takes an instruction and a slot of the
+# file.
 _MOST_PER_BYTE: Final = 16
 _DAMAGES: Final = (ValueError, LookupError, TypeError, OverflowError, RecursionError)
 
@@ -76,11 +77,8 @@ def pack_manifest(manifest: Manifest) -> bytes:
 
 
 def manifest_parts(manifest: Manifest, like: memoryview | None = None) -> list[memoryview]:
-    """The packed manifest in pieces.
-
-    `like` is how a file has it: versions of zstd compress differently. If it says the same, the file's bytes are as
-    right as ours.
-    """
+    """The packed manifest in pieces. `like` is how a file has it: versions of zstd compress differently. If it says the
+    same, the file's bytes are as good as ours."""
     tables = (memoryview(packed_table(_table(getattr(manifest, name)))) for name in _RECORDS)
     parts = sealed(packed_head(manifest, tuple(_RECORDS)), *tables)
     if like is None or b"".join(parts) == like or not _is_like(like, manifest, parts[1]):
@@ -89,7 +87,7 @@ def manifest_parts(manifest: Manifest, like: memoryview | None = None) -> list[m
 
 
 def _is_like(data: memoryview, manifest: Manifest, head: memoryview) -> bool:
-    """Whether a packed manifest differs from ours only in how its tables are compressed; `head` is of ours."""
+    """Whether a packed manifest differs from ours only in the compression of its tables; `head` is of ours."""
     tables = {name: _table(getattr(manifest, name)) for name in _RECORDS}
     most = sum(table.nbytes for table in tables.values())
     try:
@@ -124,7 +122,7 @@ def unpack_manifest(data: bytes | memoryview, most: int = LEAST_BOUND) -> Manife
 
 
 def _why(error: Exception) -> str:
-    """Of a field that is missing Python says only the name."""
+    """What is wrong. Of a missing field Python gives only the name."""
     if isinstance(error, KeyError):
         return f"it has no {error}"
     return "values within values" if isinstance(error, RecursionError) else str(error)

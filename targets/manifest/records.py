@@ -50,7 +50,7 @@ FUNCTION = np.dtype([("address", "<u8"), ("size", "<u8"), ("name", "<u8")])
 # The first identifiers of a function's probes, beside its record: of fbt's two, and of kinst's, one a byte.
 NUMBER = np.dtype([("fbt", "<u8"), ("kinst", "<u8")])
 NOT_NUMBERED = np.zeros(0, NUMBER)
-# One stretch of jumps, one behind the other; they are in address order: 12 bytes.
+# One stretch of jumps, one after the other; they are in address order: 12 bytes.
 JUMPS = np.dtype([("address", "<u8"), ("size", "<u4")])
 NO_JUMPS = np.zeros(0, JUMPS)
 
@@ -76,14 +76,14 @@ class Manifest:
     static: tuple[StaticProbe, ...] = ()  # those that have probes
     numbers: NDArray[np.void] = field(default_factory=lambda: NOT_NUMBERED)  # NUMBER, one a function
     static_numbers: tuple[int, ...] = ()  # identifiers of `static`
-    next_identifier: int = FIRST_PROBE_ID  # behind all that probes of the image can have
+    next_identifier: int = FIRST_PROBE_ID  # after all that probes of the image can have
     symbols: NDArray[np.void] = field(default_factory=lambda: np.zeros(0, SYMBOL))  # names given beside the image's own
     strings: bytes = b""  # their string table
     inlined: tuple[InlinedName, ...] = ()  # what names that mean inlined copies came to
     patches: tuple[Patch, ...] = ()  # in address order; what the originals of sites already have
     standalone: Standalone | None = None  # of an image whose sites are jumps
     jumps: NDArray[np.void] = field(default_factory=lambda: NO_JUMPS)  # JUMPS: what it has instead of breakpoints
-    jump_originals: bytes = b""  # what was there before, one behind the other
+    jump_originals: bytes = b""  # what was there before, one after the other
     jump_code: bytes = b""  # what is there now
 
     @property
@@ -106,7 +106,7 @@ class Manifest:
 
     @property
     def is_deferred(self) -> NDArray[np.bool_]:
-        """Which sites are the guest's to write: the file and memory keep its bytes there."""
+        """Which sites are left to the guest to write: the file and memory keep its bytes there."""
         deferred: NDArray[np.bool_] = self.sites["verdict"] == Verdict.DEFER
         return deferred
 

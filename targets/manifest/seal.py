@@ -8,11 +8,11 @@ All little-endian:
    16   8  size of the whole manifest
    24   4  size of the JSON head that follows, padded with blanks to a multiple of 8
    28   4  zero
-   32  32  SHA-256 of the 12 bytes at 0, the 16 at 16, and everything behind this
+   32  32  SHA-256 of the 12 bytes at 0, the 16 at 16, and everything after this
    64      JSON head, then tables: see `kinst.targets.manifest.packed`
 
-Every version keeps the first 16 bytes, so that another format can be told from a damaged one. Digests tell of damage;
-whoever means harm makes them anew, so what they cover is believed no more than the rest of the file.
+Every version keeps the first 16 bytes, so that another format can be told from a damaged one. Digests show damage,
+not malice: an attacker computes them anew, so what they cover is trusted no more than the rest of the file.
 """
 
 import hashlib
@@ -28,7 +28,7 @@ FORMAT_VERSION: Final = 9  # smaller numbers were used before the first release:
 SECTION: Final = ".kinst.manifest"
 _FIRST: Final = struct.Struct("<8sI")
 _SIZES: Final = struct.Struct("<QII")
-_CHECKED: Final = _FIRST.size + 4  # behind the CRC
+_CHECKED: Final = _FIRST.size + 4  # after the CRC
 _SIZED: Final = _CHECKED + _SIZES.size
 _DIGEST_SIZE: Final = 32
 

@@ -9,7 +9,7 @@ how long its content is. The content of a table of records, column after column:
 
 That of names is the names.
 
-Whoever made the file chose the numbers: what a table comes to is compared with a bound before there is room for it.
+The numbers are untrusted: the size of a table is compared with a bound before memory is allocated for it.
 """
 
 from collections.abc import Iterator, Mapping
@@ -60,7 +60,7 @@ def _signed(width: int) -> np.dtype[Any]:
 
 
 def _order(dtype: np.dtype[Any]) -> list[str]:
-    """The columns, with that of code behind its sizes."""
+    """The columns, with that of code after its sizes."""
     return sorted(dtype.names or (), key=lambda name: dtype[name].kind == "V")
 
 
@@ -76,8 +76,8 @@ def read_tables(
     """The tables, read-only.
 
     Args:
-        body: of the manifest, nothing of it believed.
-        counts: how many records each has, not believed either.
+        body: of the manifest, nothing of it trusted.
+        counts: how many records each has, not trusted either.
         records: what the records of each are, in the order of the tables.
         most: bytes that all of them may have together.
 
@@ -85,6 +85,7 @@ def read_tables(
         ValueError, LookupError, TypeError: it is damaged.
     """
     sizes = {name: number_of(counts[name], most + 1) * dtype.itemsize for name, dtype in records.items()}
+    # Before anything is decompressed or allocated: `counts` are numbers that anyone can write into a file.
     if sum(sizes.values()) > most:
         raise ValueError(f"its tables have more than {most >> 20} MiB")
     for name, dtype in records.items():
@@ -92,7 +93,9 @@ def read_tables(
         if sizes[name]:
             size = number_of(int.from_bytes(body[:_SIZE], "little"), len(body) - _SIZE + 1)
             content = np.frombuffer(
-                zstd_content(body[_SIZE : _SIZE + size], sizes[name] + len(dtype.names or ())), np.uint8
+                # At most the columns at their full width and a byte each for the width of their steps.
+                zstd_content(body[_SIZE : _SIZE + size], sizes[name] + len(dtype.names or ())),
+                np.uint8,
             )
             table = _decoded(content, dtype, sizes[name] // dtype.itemsize)
             body = body[_SIZE + size :]
@@ -121,30 +124,33 @@ def _decoded(content: NDArray[np.uint8], dtype: np.dtype[Any], count: int) -> ND
 def _column(
     content: NDArray[np.uint8], dtype: np.dtype[Any], count: int
 ) -> tuple[NDArray[np.unsignedinteger], NDArray[np.uint8]]:
-    """A column of numbers, and what is behind it."""
+    """A column of numbers, and what is after it."""
     width = int(content[0])
     if width not in _WIDTHS or width > dtype.itemsize:
         raise ValueError("a column of a width that cannot be")
     first, content = _split(content[1:], dtype.itemsize)
+    # Stored as planes, all lowest bytes first: the higher ones are nearly all alike and compress to nothing.
     planes, content = _split(content, width * (count - 1))
     steps = np.ascontiguousarray(planes.reshape(width, -1).T).view(_signed(width))[:, 0]
     column = np.empty(count, dtype)
     column[:1] = first.view(dtype)
     column[1:] = steps.astype(_signed(dtype.itemsize)).view(dtype)
+    # Steps are modulo the column's width, so the sum wraps round as the difference did.
     return np.cumsum(column, dtype=dtype, out=column), content
 
 
 def _instructions(code: NDArray[np.uint8], sizes: NDArray[np.uint8], dtype: np.dtype[np.void]) -> NDArray[np.void]:
-    """Instructions of these sizes, one behind the other -> each with zeros behind it."""
+    """Instructions of these sizes, one after the other -> each with zeros after it."""
     padded = np.concatenate([code, np.zeros(KEPT, np.uint8)])
     from_each_byte: NDArray[np.void] = np.ndarray(len(code) + 1, dtype, padded, strides=(1,))
     found: NDArray[np.void] = from_each_byte[np.cumsum(sizes, dtype=np.int64) - sizes]
+    # Each view of 16 bytes reaches into the next instructions: the mask cuts it to size.
     found.view("<u8").reshape(-1, 2)[:] &= KEPT_BYTES[sizes]
     return found
 
 
 def _split(content: NDArray[np.uint8], size: int) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-    """The first bytes of a table's content, and those behind them."""
+    """The first bytes of a table's content, and those after them."""
     if size > len(content):
         raise ValueError("a table is shorter than it says")
     return content[:size], content[size:]

@@ -6,7 +6,7 @@ _LONGEST: Final = 1 << 16  # of a text: names of C++ have thousands of character
 
 
 def number_of(value: Any, end: int) -> int:
-    """A whole number from 0 to before `end`; `true` is none, and 1.0 neither."""
+    """An integer from 0 to before `end`; neither `true` nor 1.0 is one."""
     if type(value) is not int or not 0 <= value < end:
         text = hex(value) if type(value) is int else repr(value)  # of a long number str() fails
         raise ValueError(f"{text[:40]} is out of range")

@@ -19,14 +19,16 @@ from kinst.targets.packed.raw_kernel import elf_of_image, facts_of
 
 _LARGEST: Final = 1 << 30  # bytes of a kernel; a vmlinux with debug information has 600 MB
 _MOST_LAYERS: Final = 3
-_MAGICS: Final = 16  # bytes at the start of a file that tell its compression
+_MAGICS: Final = 16  # bytes at the start of a file that show its compression
 _ELF: Final = b"\x7fELF"
-_OLDEST_PROTOCOL: Final = 0x208  # of bzImages that tell where their payload is
+_OLDEST_PROTOCOL: Final = 0x208  # of bzImages that say where their payload is
 _SECTOR: Final = 512
 
 
 def unpacked(data: NDArray[np.uint8]) -> tuple[NDArray[np.uint8], str]:
-    """The ELF file in a file, and what the file is. A file that is none of these is given back as it is: "" tells so.
+    """The ELF file in a file, and what kind of file holds it.
+
+    A file that is none of these is returned as it is, with "".
 
     Raises:
         ImageError: it is damaged, or of a kind that holds no ELF file.
@@ -42,7 +44,7 @@ def unpacked(data: NDArray[np.uint8]) -> tuple[NDArray[np.uint8], str]:
 
 
 def _layer(data: NDArray[np.uint8]) -> tuple[str, NDArray[np.uint8] | None]:
-    """What a file is and what is in it; None: nothing that is known here."""
+    """What kind of file it is, and its content; None: unknown here."""
     head = data[:0x264].tobytes()
     name = compression_of(head[:_MAGICS])
     if name is not None:
@@ -57,7 +59,7 @@ def _layer(data: NDArray[np.uint8]) -> tuple[str, NDArray[np.uint8] | None]:
 
 def is_boot_image(head: bytes) -> bool:
     """Whether a file that begins so, with at least 0x264 bytes if it has them, is a kernel as boot loaders are given
-    it, but for one that is only compressed: many other files are that."""
+    it. One that is only compressed does not count: many other files are that."""
     return head[0x202:0x206] == b"HdrS" or (head[:2] == b"MZ" and head[4:8] == b"zimg") or facts_of(head) is not None
 
 

@@ -1,6 +1,6 @@
 """The Image of a Linux kernel for arm64 or riscv64, memory from its first byte on -> an ELF file of it.
 
-It says nothing of where it is linked, nor which bytes are code. The kernel's own symbols do, which it keeps for its
+It does not say where it is linked, nor which bytes are code. The kernel's own symbols do, which it keeps for its
 messages, together with what points to them: the ELF file has them as .symtab, and as sections what they enclose. The
 bytes of the Image are in one segment, as in the vmlinux that it was made from.
 """
@@ -45,7 +45,7 @@ _HEADER: Final = 64
 # segment.
 _FIRST_SYMBOL: Final = (0, 0x1000, 0x2000, 0x1_0000)
 _START: Final = 0x1_0000  # of the segment in the file: as aligned as kernels are linked
-_MOST_ROOM: Final = 1 << 30  # bytes of RAM
+_MOST_MEMORY: Final = 1 << 30  # bytes of RAM
 _PT_GNU_STACK: Final = 0x6474_E551
 _WRITABLE: Final = 1  # SHF_WRITE
 _BTF_MAGIC: Final = b"\x9f\xeb"  # what struct btf_header begins with
@@ -110,37 +110,38 @@ def elf_of_image(data: NDArray[np.uint8]) -> NDArray[np.uint8] | None:
     """The ELF file; None: it is no such kernel.
 
     Raises:
-        ImageError: it does not tell where it is linked, or is damaged.
+        ImageError: it does not show where it is linked, or is damaged.
     """
     head = data[:_HEADER].tobytes()
     facts = facts_of(head)
     if facts is None:
         return None
-    room = max(_number(head, 16), len(data))
-    if room > _MOST_ROOM:
-        raise ImageError(f"damaged: its header says that it takes {room:#x} bytes of memory")
+    # image_size at 16, text_offset at 8 (Documentation/arch/arm64/booting.rst); with .bss it is larger than the file.
+    memory_size = max(_number(head, 16), len(data))
+    if memory_size > _MOST_MEMORY:
+        raise ImageError(f"damaged: its header says that it takes {memory_size:#x} bytes of memory")
     content = data.tobytes()
-    found = kernel_symbols(_kernel(content, room, facts))
-    base = None if found is None else link_address(content, found.addresses, room, _number(head, 8))
+    found = kernel_symbols(_kernel(content, memory_size, facts))
+    base = None if found is None else link_address(content, found.addresses, memory_size, _number(head, 8))
     if found is None or base is None:
         raise ImageError("an Image without kallsyms, which tell where it is linked: give the vmlinux it was made from")
     names = replace(found, addresses=found.addresses + np.uint64(base))
-    return _file(data, facts, _sections(names, base, content, room), names)
+    return _file(data, facts, _sections(names, base, content, memory_size), names)
 
 
-def _kernel(data: bytes, room: int, facts: ArchFacts) -> Kernel:
-    """As if it was linked to 0."""
+def _kernel(data: bytes, memory_size: int, facts: ArchFacts) -> Kernel:
+    """The kernel as if it was linked to 0."""
     return Kernel(
         data,
         facts,
         bases=lambda _: _FIRST_SYMBOL,
         address=lambda offset: offset,
         offset=lambda address: address if address < len(data) else None,
-        is_code=lambda addresses: addresses < np.uint64(room),
+        is_code=lambda addresses: addresses < np.uint64(memory_size),
     )
 
 
-def _sections(names: KernelSymbols, base: int, data: bytes, room: int) -> list[_Section]:
+def _sections(names: KernelSymbols, base: int, data: bytes, memory_size: int) -> list[_Section]:
     """Sections without gaps between them, from the first byte to the end of the kernel's memory."""
     places = dict(zip(names.names, names.addresses.tolist(), strict=True))
     found = [_Section(".head.text", SHT_PROGBITS, _CODE, base, places.get(b"_stext", base) - base)]
@@ -155,22 +156,24 @@ def _sections(names: KernelSymbols, base: int, data: bytes, room: int) -> list[_
             kind = SHT_NOTE if name == "notes" else SHT_PROGBITS
             if _is_plausible(name, data[start - base : end - base]):
                 found.append(_Section(_DOTTED.get(name, name), kind, SHF_ALLOC, start, end - start))
+    # Without data symbols the tables of what the kernel patches at boot cannot be found: a probe there would break it.
     if b"__start___jump_table" not in places:
         raise ImageError(
             "an Image that names no data (CONFIG_KALLSYMS_ALL), so that it is not known what code it writes itself: "
             "give the vmlinux it was made from"
         )
-    return list(_without_gaps(found, base, len(data), room))
+    return list(_without_gaps(found, base, len(data), memory_size))
 
 
 def _is_plausible(name: str, content: bytes) -> bool:
-    """Whether what two symbols enclose is what their names say, where a wrong one would be an error later on."""
+    """Whether what two symbols enclose is what their names say; a wrong section would be an error later on."""
     return name != "BTF" or content[:2] == _BTF_MAGIC
 
 
-def _without_gaps(found: Sequence[_Section], base: int, size: int, room: int) -> Iterator[_Section]:
+def _without_gaps(found: Sequence[_Section], base: int, size: int, memory_size: int) -> Iterator[_Section]:
     at, end = base, base + size
     for one in sorted(found, key=lambda section: section.address):
+        # Symbols of other versions may enclose something else: what overlaps or runs past the end is left out.
         if one.size <= 0 or one.address < at or one.address + one.size > end:
             continue
         if one.address > at:
@@ -179,15 +182,15 @@ def _without_gaps(found: Sequence[_Section], base: int, size: int, room: int) ->
         at = one.address + one.size
     if at < end:
         yield _Section(".data", SHT_PROGBITS, SHF_ALLOC | _WRITABLE, at, end - at)
-    if room > size:
-        yield _Section(".bss", SHT_NOBITS, SHF_ALLOC | _WRITABLE, end, room - size)
+    if memory_size > size:
+        yield _Section(".bss", SHT_NOBITS, SHF_ALLOC | _WRITABLE, end, memory_size - size)
 
 
 def _file(
     data: NDArray[np.uint8], facts: ArchFacts, sections: Sequence[_Section], names: KernelSymbols
 ) -> NDArray[np.uint8]:
     """ELF header  program headers  ...  the Image at `_START`  .symtab  .strtab  .shstrtab  section headers"""
-    base, room = sections[0].address, sum(one.size for one in sections)
+    base, memory_size = sections[0].address, sum(one.size for one in sections)
     symbols = _symbols(names)
     table = _symbol_records(symbols, sections)
     texts = b"\0" + b"".join(one.name.encode() + b"\0" for one in sections) + b".symtab\0.strtab\0.shstrtab\0"
@@ -196,8 +199,9 @@ def _file(
     headers = _headers(sections, contents, at, int((symbols.binding == STB_LOCAL).sum()) + 1, texts)
     body = b"".join(contents)
     body += bytes(-len(body) & 7)
+    # A kernel with relocations of its own moves itself: its words are not final.
     kind = FileKind.DYN if any(one.kind == SHT_RELA for one in sections) else FileKind.EXEC
-    segments = _segments(base, len(data), room, sections)
+    segments = _segments(base, len(data), memory_size, sections)
     head = ELF_HEADER.pack(
         b"\x7fELF\2\1\1", kind, facts.elf_machine, 1, base, ELF_HEADER.size, at + len(body), 0,
         ELF_HEADER.size, PROGRAM_HEADER.itemsize, len(segments),
@@ -207,9 +211,9 @@ def _file(
     return np.frombuffer(b"".join((start, data.tobytes(), bytes(-len(data) & 7), body, headers.tobytes())), np.uint8)
 
 
-def _segments(base: int, size: int, room: int, sections: Sequence[_Section]) -> NDArray[np.void]:
+def _segments(base: int, size: int, memory_size: int, sections: Sequence[_Section]) -> NDArray[np.void]:
     """The Image, its notes, and a header that a rewriter may use."""
-    rows = [(PT_LOAD, PF_R | 2 | PF_X, _START, base, base, size, room, _START)]
+    rows = [(PT_LOAD, PF_R | 2 | PF_X, _START, base, base, size, memory_size, _START)]
     rows += [
         (PT_NOTE, PF_R, _START + one.address - base, one.address, one.address, one.size, one.size, 4)
         for one in sections
@@ -219,7 +223,7 @@ def _segments(base: int, size: int, room: int, sections: Sequence[_Section]) -> 
 
 
 def _symbols(names: KernelSymbols) -> Symbols:
-    """Local ones first, as ELF wants it."""
+    """Local symbols first, as ELF requires."""
     found = names.symbols
     return found.take(np.argsort(found.binding != STB_LOCAL, kind="stable"))
 

@@ -84,7 +84,7 @@ def test_restore_gives_the_file_back(image: Path, tmp_path: Path) -> None:
     rewrite(image, "-p", "kinst:::")
     patched = image.with_name("small.kinst.elf")
     refused = rewrite(patched, "--restore")
-    assert refused.exit_code == 2 and "is there already: name the output with -o" in refused.stderr
+    assert refused.exit_code == 2 and "exists already: name the output with -o" in refused.stderr
     image.unlink()
     assert rewrite(patched, "--restore").exit_code == 0
     assert image.read_bytes() == original

@@ -130,7 +130,7 @@ def test_what_the_kernel_writes_in_a_module_is_left_alone(tmp_path: Path) -> Non
 
     result = CliRunner().invoke(list_probes, [str(module), "fbt::traced:return"])
     assert result.exit_code == 1
-    assert "a return by way of a thunk: at boot the kernel writes how it returns on this CPU" in result.stderr
+    assert "a return through a thunk: at boot the kernel writes how it returns on this CPU" in result.stderr
 
 
 def test_a_signature_does_not_count_any_more(tmp_path: Path) -> None:

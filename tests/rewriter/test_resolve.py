@@ -190,7 +190,7 @@ def test_what_the_kernel_writes_is_deferred_and_what_it_copies_is_refused(kernel
     assert deferred(patched, "fbt::vm_fault:return") == ["vm_fault+14"]
     name = kernel.functions.names[0]
     copied = replace(kernel, patched_at_boot=np.array([[TEXT + 5, 4, Reason.REPLACEMENT]], np.uint64))
-    near = f"kinst::{name}:4 before and kinst::{name}:10 behind it"
+    near = f"kinst::{name}:4 before and kinst::{name}:10 after it"
     assert error_of(copied, "kinst::vm_fault:5").endswith(f": {Reason.REPLACEMENT.text}; {near} can be probed")
     trap = replace(kernel, patched_at_boot=np.array([[TEXT, 16, Reason.BREAKPOINT]], np.uint64))
     assert error_of(trap, "kinst::vm_fault:8").endswith(f": {Reason.BREAKPOINT.text}")

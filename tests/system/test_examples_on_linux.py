@@ -89,7 +89,7 @@ EXPECTED: dict[str, tuple[int, str]] = {  # status, and what is printed somewher
     "kinst-inlinecall": (0, "fs/namei.c:"),
     "--patch": (
         1,
-        "in the room for a call of the kernel's function tracer, which writes here; vfs_read+0x5 is behind it",
+        "at the call of the kernel's function tracer, which writes here; vfs_read+0x5 comes after it",
     ),
     "-de": (0, "vfs_create"),
 }

@@ -1,10 +1,11 @@
-"""An instruction of amd64 -> the code that has its effect anywhere.
+"""An instruction of amd64 -> code with the same effect at any address.
 
-No registers nor flags are there to be used, but for those that are dead. What a call leaves on the stack is the address
-behind the original, as the guest knows it: calls are pushes and jumps. Below it they use a word or two of the stack,
-which belongs to who is called.
+There are no registers or flags to work with, except dead ones. A call must leave the address after the original
+instruction on the stack, which is what the guest's unwinder and debuggers look up: it becomes a push and a jump. This
+uses a word or two below the stack pointer, which belong to the callee anyway.
 
-Direct branches lose their prefixes: hints mean nothing in 64-bit mode, bnd only with MPX, which no kernel enables now.
+Direct branches lose their prefixes: branch hints mean nothing in 64-bit mode, and bnd only with MPX, which no current
+kernel enables.
 """
 
 from collections.abc import Callable, Mapping
@@ -28,25 +29,26 @@ _ESCAPE: Final = 0x0F
 _LONG_BRANCH: Final = 6  # bytes of 0f 8x rel32
 _REGISTERS: Final = (1 << len(GENERAL)) - 1
 _REGISTER_FORM: Final = 0xC0
-# ModRM is mod:2 reg:3 rm:3. Of ff, the reg field tells call, jmp and push apart.
+# ModRM is mod:2 reg:3 rm:3. Of ff, reg selects inc, dec, call, call far, jmp, jmp far and push.
 _JUMP, _PUSH = 4 << 3, 6 << 3
 
-# Leaves the return address where a call would.
+# Leaves the return address where a call would, without a scratch register.
 _PUSH_RETURN: Final = template(
     (
         "pushq %rax",
-        "leaq @behind(%rip), %rax",
+        "leaq @next(%rip), %rax",
         "xchgq %rax, (%rsp)",
     )
 )
 _PUSH_RETURN_BY: Final = tuple(
-    template((f"leaq @behind(%rip), %{register}", f"pushq %{register}")) for register in GENERAL
+    template((f"leaq @next(%rip), %{register}", f"pushq %{register}")) for register in GENERAL
 )
-# On the stack is where to go: the return address takes its place, and it moves one further, where ret finds it.
+# The destination is on top of the stack: the return address takes its place, and the destination moves below it, where
+# ret finds it.
 _GO_WHERE_THE_STACK_SAYS: Final = template(
     (
         "pushq %rax",
-        "leaq @behind(%rip), %rax",
+        "leaq @next(%rip), %rax",
         "xchgq %rax, 0x8(%rsp)",
         "xchgq %rax, (%rsp)",
         "retq",
@@ -55,9 +57,9 @@ _GO_WHERE_THE_STACK_SAYS: Final = template(
 
 
 def shapes(rows: Rows) -> Shapes:
-    """What tells the code of instructions apart: all but distances. A call takes the first dead register.
+    """What the displaced code depends on: everything but displacements. A call also depends on its first dead register.
 
-    `detail` is where a displacement from RIP begins, 0 if there is none.
+    `detail` is the offset of a RIP-relative displacement, 0 if there is none.
     """
     code, size, kind = rows.code.copy(), rows.size, rows.kind
     detail, operand = np.zeros(len(rows), np.uint8), np.zeros(len(rows), np.uint64)
@@ -66,8 +68,10 @@ def shapes(rows: Rows) -> Shapes:
     code[relative[:, None], at[:, None] + np.arange(FIELD)] = 0
     short = np.flatnonzero(is_one_of(kind, (Kind.BRANCH, Kind.LOOP, Kind.COUNT_ZERO)))
     long = short[(size[short] >= _LONG_BRANCH) & (code[short, size[short] - _LONG_BRANCH] == _ESCAPE)]
+    # rel8 is the last byte, rel32 the last four.
     code[short, size[short] - 1] = 0
     code[long[:, None], size[long][:, None] - 1 - np.arange(FIELD)] = 0
+    # jmp and call are made anew from their target alone.
     code[is_one_of(kind, (Kind.JUMP, Kind.CALL))] = 0
     is_call, dead = kind == Kind.CALL, rows.dead & np.uint32(_REGISTERS)
     first = np.where(is_call, dead & (~dead + np.uint32(1)), np.uint32(0))
@@ -75,20 +79,21 @@ def shapes(rows: Rows) -> Shapes:
 
 
 def _relative(rows: Rows) -> tuple[Numbers, Numbers, Addresses]:
-    """Rows that have an operand beside RIP, in any of the encodings that have ModRM; where its displacement begins; and
-    its address."""
+    """Rows with a RIP-relative operand, the offset of its displacement, and the operand's address."""
     chosen = np.flatnonzero(is_one_of(rows.kind, (Kind.RELATIVE, Kind.CALL_INDIRECT, Kind.JUMP_INDIRECT)))
     content = np.pad(rows.code[chosen], ((0, 1), (0, MARGIN))).reshape(-1)
     start = np.arange(len(chosen)) * (rows.code.shape[1] + MARGIN)
     encoding = decode(content, start)
+    # With an address-size prefix it is relative to EIP (SDM volume 2, "RIP-Relative Addressing"): left to
+    # `_with_operand` to refuse.
     has_one = encoding.rip_relative & ~has(encoding.prefixes, Prefix.ADDRESS)
     chosen, at = chosen[has_one], encoding.modrm_at[has_one] + 1
-    behind = rows.address[chosen] + rows.size[chosen].view(np.uint64)
-    return chosen, at - start[has_one], behind + displacements(content, at, FIELD).view(np.uint64)
+    ends = rows.address[chosen] + rows.size[chosen].view(np.uint64)
+    return chosen, at - start[has_one], ends + displacements(content, at, FIELD).view(np.uint64)
 
 
 def moved(shape: Shape) -> Parts:
-    """The instruction, for another place.
+    """The instruction, for another address.
 
     Raises:
         ImmovableError: there is no such code, or none that is known to be right.
@@ -100,11 +105,11 @@ def moved(shape: Shape) -> Parts:
 
 
 def _with_operand(code: bytes, at: int) -> Parts:
-    """`code`, which has a displacement from RIP at an offset."""
+    """`code`, with a fixup for the RIP-relative displacement at an offset."""
     if not at:
         raise ImmovableError("its operand is relative to EIP")
-    behind = code[at + FIELD :]
-    return joined((code[:at], address(OPERAND, len(behind)), behind))
+    after = code[at + FIELD :]
+    return joined((code[:at], address(OPERAND, len(after)), after))
 
 
 def _relative_as_it_is(one: Shape) -> Parts:
@@ -116,14 +121,14 @@ def _jump(_one: Shape) -> Parts:
 
 
 def _branch(one: Shape) -> Parts:
-    """7x rel8 or 0f 8x rel32: the second form of the same condition."""
+    """7x rel8 and 0f 8x rel32 become the long encoding of the same condition."""
     opcode = _opcode_at(one.code)
     condition = one.code[opcode + 1 if one.code[opcode] == _ESCAPE else opcode] & 15
     return jump_to(TARGET, bytes((_ESCAPE, 0x80 | condition)))
 
 
 def _short_branch(one: Shape) -> Parts:
-    """loop and jrcxz have no other form: they jump over a jump that goes on, to one that leads where they did."""
+    """loop and jrcxz have rel8 only: taken, they skip a jmp (eb 05) that skips the jmp rel32 to their target."""
     return joined((one.code[:-1] + b"\x02\xeb\x05",), jump_to(TARGET))
 
 
@@ -133,13 +138,15 @@ def _call(one: Shape) -> Parts:
 
 
 def _call_indirect(one: Shape) -> Parts:
-    """Of a register: a jump to it. Of memory: that is read by a push, whose operand means the same as the call's."""
+    """By a register: a jump to it. By memory: a push with the same operand, since the operand may depend on rsp and
+    must be read before anything is pushed."""
     code, opcode = one.code, _opcode_at(one.code)
     modrm = code[opcode + 1]
     if modrm >= _REGISTER_FORM:
         if modrm & 7 == RSP and not _extends(code[:opcode]):
             raise ImmovableError("it calls where its own stack pointer leads")
         return joined(_PUSH_RETURN, (_with_digit(code, opcode + 1, _JUMP),))
+    # f2 (bnd) and f3 mean nothing to push.
     prefixes = bytes(byte for byte in code[:opcode] if byte not in _REPEATS)
     push = _with_digit(prefixes + code[opcode:], len(prefixes) + 1, _PUSH)
     at = one.detail and one.detail - (len(code) - len(push))
@@ -151,7 +158,7 @@ def _jump_indirect(one: Shape) -> Parts:
 
 
 def _indirect(code: bytes, at: int) -> Parts:
-    """`code`, which has the operand of an indirect branch."""
+    """`code` of an indirect branch or push, with a fixup if its operand is RIP-relative: mod 00, r/m 101."""
     return _with_operand(code, at) if code[_opcode_at(code) + 1] & 0xC7 == 5 else (code,)
 
 
@@ -160,7 +167,7 @@ def _opcode_at(code: bytes) -> int:
 
 
 def _extends(prefixes: bytes) -> bool:
-    """Whether REX.B makes register 4 number 12."""
+    """Whether REX.B turns register 4 into r12."""
     return bool(prefixes) and prefixes[-1] & 0xF0 == _LOWEST_REX and bool(prefixes[-1] & _REX_B)
 
 

@@ -1,8 +1,8 @@
 """What a record has besides registers -> code: the CPU's number, words of Linux's current task and of the stack.
 
-Which CPU's own data to look at is told by a segment's limit, which user mode may ask for as well (GDT_ENTRY_CPUNODE,
-for the vDSO): lsl sets ZF and gives the limit, whose lowest 12 bits are the CPU, once there is such a segment, and then
-these data are mapped. gs would lead to the user's data in the first instructions after an entry from there.
+The CPU whose per-CPU data is read is in a segment's limit, which Linux keeps for the vDSO (GDT_ENTRY_CPUNODE): lsl sets
+ZF and gives the limit, whose lowest 12 bits are the CPU, once there is such a segment, and by then this data is mapped.
+Not by gs: in the first instructions after an entry from user mode, before swapgs, its base is still the user's.
 """
 
 from collections.abc import Iterator, Sequence
@@ -26,7 +26,7 @@ _NEAR: Final = 0x80
 
 @dataclass(frozen=True, slots=True)
 class Free:
-    """Two registers to work with, the register that has a record's place, and by how many bytes the stack pointer is
+    """Two scratch registers, the register that holds the record's address, and by how many bytes the stack pointer is
     lower than the guest's."""
 
     base: int
@@ -48,7 +48,7 @@ def number_of_cpu(at: int, place: int) -> Parts:
 
 
 def of_task(words: Sequence[tuple[int, Current | Member]], current: Current, free: Free) -> Parts:
-    """The address of the current task, which `base` has then, and words of it; zeros if there is none."""
+    """Load the address of the current task into `base`, and store words of the task; zeros if there is none."""
     ask = free.filled(f"movl ${_CPU_NODE:#x}, {{other_32}}", "lsll {other_32}, {base_32}")
     variable = (
         ("leaq @current(%rip), {other}", "addq {other}, {base}") if current.is_linked else ("addq $@current, {base}",)

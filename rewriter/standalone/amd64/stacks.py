@@ -1,12 +1,12 @@
 """Instructions of amd64 -> those after which, or around which, there may be no stack to push on.
 
-Of those that name rsp as what they write, these keep it in its stack:
+Of the instructions that write rsp, these stay on the same stack:
 
-    add, sub, and, lea      of itself and a number or another register: room and alignment
-    mov %rbp, %rsp; lea n(%rbp), %rsp       how functions end that have a frame pointer
+    add, sub, and, lea      of rsp itself and a constant or a register: allocation and alignment
+    mov %rbp, %rsp; lea n(%rbp), %rsp       epilogues of functions with a frame pointer
 
-push, pop, call, ret, enter and leave do not name it. iret, sysret and sysexit leave for a stack that may be the user's,
-and so may be the one around swapgs.
+push, pop, call, ret, enter and leave move rsp without naming it. iret, sysret and sysexit leave for a stack that may be
+the user's, and swapgs stands where the stack may be either.
 """
 
 from typing import Final
@@ -27,12 +27,12 @@ _MOVES: Final = (0x89, 0x8B)
 _SUMS: Final = (0x01, 0x03, 0x21, 0x23, 0x29, 0x2B, LEA)
 _SUMS_OF_NUMBERS: Final = (0x81, 0x83)
 _DIGITS: Final = (0, 4, 5)  # add, and, sub
-_PUSHES: Final = (0x68, 0x6A, 0xE8, 0xC8, 0xC9, 0x9C)  # push with a number, call, enter, leave, pushf
+_PUSHES: Final = (0x68, 0x6A, 0xE8, 0xC8, 0xC9, 0x9C)  # push with an immediate, call, enter, leave, pushf
 _PUSH_REGISTERS: Final = (0x50, 0x60)  # from push %rax to pop %r15
-_GROUP_5: Final = 0xFF  # with call in 2 and push in 6
+_GROUP_5: Final = 0xFF  # call is /2, push /6
 _LEAVING: Final = (0xCF, MAP_0F | 0x07, MAP_0F | 0x35)  # iret, sysret, sysexit
 _SWAPGS: Final = (MAP_0F | 0x01, 0xF8)
-# What `effector` does not know.
+# Of these `effector` knows nothing.
 _POP_OPERAND: Final = 0x8F
 _LOAD_STACK: Final = MAP_0F | 0xB2  # lss
 
@@ -40,7 +40,7 @@ Mask = NDArray[np.bool_]
 
 
 def stack_roles(code: NDArray[np.uint8], offsets: NDArray[np.int64], sizes: NDArray[np.uint8]) -> tuple[Mask, Mask]:
-    """See `Maker.stack_roles`."""
+    """See `CodeGenerator.stack_roles`."""
     effects, encoding = effector(AMD64).effects(code, offsets, sizes), decode(code, offsets)
     writes, keeps = effects.writes & _RSP != 0, _keeps(encoding, effects.reads)
     switches = writes & ~keeps | _loads(encoding) | _leaves(encoding)
@@ -56,7 +56,7 @@ def _pushes(encoding: Encoding) -> Mask:
 
 
 def _keeps(encoding: Encoding, reads: Masks) -> Mask:
-    """Which of those that write rsp keep it in its stack."""
+    """Which of the instructions that write rsp stay on its stack."""
     is_sum = is_one_of(encoding.opcode, _SUMS)
     is_sum |= is_one_of(encoding.opcode, _SUMS_OF_NUMBERS) & is_one_of(encoding.modrm >> 3 & 7, _DIGITS)
     is_move = is_one_of(encoding.opcode, _MOVES) & (encoding.modrm >= _REGISTER_FORM)
@@ -66,7 +66,7 @@ def _keeps(encoding: Encoding, reads: Masks) -> Mask:
 
 
 def _loads(encoding: Encoding) -> Mask:
-    """pop with an operand, and lss."""
+    """pop to a register by ModRM, and lss."""
     is_operand = (
         (encoding.modrm & 7 == RSP) & (encoding.modrm >= _REGISTER_FORM) & ~has(encoding.prefixes, Prefix.REX_B)
     )

@@ -1,12 +1,13 @@
-"""What is to be done at a site of amd64 -> the code that does it, and leaves no trace in the guest.
+"""What is to be done at a site of amd64 -> code that does it, and leaves no trace in the guest.
 
     count    lock incq cell(%rip)
-    record   a ticket by lock xadd, its place in the ring, which lock bts takes, the words, and the ticket, which says
-             that the rest is there
+    record   a ticket by lock xadd, its place in the ring, which lock bts takes, the words, and last the ticket, which
+             says that the rest is there
 
-All that other CPUs, and handlers of interrupts that come meanwhile, can see are these three instructions with a lock,
-and stores to a place that is this record's alone: whoever comes there a turn of the ring later finds the bit, and takes
-the place that nobody reads. The processor stores in order: the ticket is seen last.
+Other CPUs and interrupt handlers see only the three locked instructions, and stores to a place that belongs to this
+record alone: a writer that comes to the place a turn of the ring later finds the bit set, and takes the place that is
+never read. Stores are not reordered with other stores (SDM volume 3, "Memory Ordering"): a reader that sees the ticket
+sees the words.
 """
 
 from collections.abc import Iterator, Sequence
@@ -41,15 +42,16 @@ from kinst.targets.arch.amd64 import AMD64, GENERAL, RAX, RBP, RBX, RCX, RDX, RE
 from kinst.targets.standalone import WORD
 
 _FLAGS: Final = sum(effector(AMD64).flags.values())
-_COUNTED: Final = _FLAGS & ~effector(AMD64).flags["cf"]  # inc leaves CF
+_COUNTED: Final = _FLAGS & ~effector(AMD64).flags["cf"]  # inc leaves CF alone
 _REGISTERS: Final = (1 << len(GENERAL)) - 1
-# A stack is found by those two, by an interrupt's handler, too.
+# Not rsp and rbp: by these two an interrupt handler, too, finds the stack.
 _FREE: Final = tuple(number for number in range(len(GENERAL)) if number not in (RSP, RBP))
 _NARROWEST: Final = 0xFFFF_FFFF
 
 
 def needed(task: Task, dead: Masks) -> Masks:
-    """What of it a task looks at: whether all flags that it changes are dead, and of counts only else, registers."""
+    """What a task's code depends on: whether all flags that it changes are dead; and the dead registers, of a count
+    only if the flags are live, since they are what it saves."""
     flags = np.uint32(_COUNTED if isinstance(task, Count) else _FLAGS)
     registers, is_free = dead & np.uint32(_REGISTERS), dead & flags == flags
     if isinstance(task, Count):
@@ -57,25 +59,22 @@ def needed(task: Task, dead: Masks) -> Masks:
     return registers | np.where(is_free, flags, np.uint32(0))
 
 
-def done(task: Task, dead: int, *, has_stack: bool) -> Parts:
-    """The task.
-
-    Raises:
-        ImmovableError: there is nothing to work with, or a word that cannot be had.
-    """
+def task_code(task: Task, dead: int, *, has_stack: bool, is_compact: bool) -> Parts:
+    """See `CodeGenerator.task`."""
+    del is_compact
     registers = dead & _REGISTERS
     match task:
         case Count():
             has_flags = dead & _COUNTED != _COUNTED
             around = _Free(registers, has_flags, has_stack).kept()
-            return template((*around.before, "lock incq @cell(%rip)", *around.behind))
+            return template((*around.before, "lock incq @cell(%rip)", *around.after))
         case Record(_, _, words):
             return _recorded(task, _Free(registers & ~_read(words), dead & _FLAGS != _FLAGS, has_stack))
 
 
 @dataclass(frozen=True, slots=True)
 class _Free:
-    """What a task may use: registers, as bits; whether flags live; whether there is a stack."""
+    """What a task may use: registers, as bits; whether flags are live; whether there is a stack."""
 
     registers: int
     has_flags: bool
@@ -95,9 +94,11 @@ def _read(words: Sequence[Word]) -> int:
 
 
 def _recorded(record: Record, free: _Free) -> Parts:
-    """A record. rdtsc needs rax and rdx, cpuid also rbx and rcx: then the ticket waits where the site's row will be."""
+    """A record. rdtsc overwrites rax and rdx, cpuid also rbx and rcx: meanwhile the ticket waits in the record, where
+    the site's number will be."""
     words = record.words
     first, more = _fixed(words, has_flags=free.has_flags)
+    # Where flags are live rax is saved anyway. Then come dead registers, and last those that are recorded.
     rest = [one for one in _FREE if one not in (*first, *more)]
     rest.sort(key=lambda one: (not free.registers >> one & 1, Register(one) in words))
     work = (*first, *rest)[:3]
@@ -115,7 +116,7 @@ def _recorded(record: Record, free: _Free) -> Parts:
                 f"imulq ${record.stride:#x}, %{place}, %{place}",
                 f"leaq @first(%rip), %{other}",
                 f"addq %{other}, %{place}",
-                f"leaq {record.behind:#x}(%{other}), %{other}",
+                f"leaq {record.discard:#x}(%{other}), %{other}",
                 f"lock btsq $0x3f, (%{place})",
                 f"cmovcq %{other}, %{place}",
                 *([f"movq %{ticket}, {WORD:#x}(%{place})"] if waits else []),
@@ -128,22 +129,22 @@ def _recorded(record: Record, free: _Free) -> Parts:
                 f"movq $@site, {WORD:#x}(%{place})",
                 f"incq %{ticket}",
                 f"movq %{ticket}, (%{place})",
-                *around.behind,
+                *around.after,
             )
         ),
     )
 
 
 def _fixed(words: Sequence[Word], *, has_flags: bool) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The registers that have to have the ticket and serve as another one, as far as that is not free; and more that
-    are clobbered."""
+    """The registers that must hold the ticket and serve as the other one, as far as they are not free to choose; and
+    those that are clobbered besides."""
     if Cpu() in words:
         return (RAX, RDX), (RBX, RCX)
     return ((RAX, RDX) if Clock() in words else (RAX,) if has_flags else ()), ()
 
 
 def _stores(words: Sequence[Word], around: Kept, free: Free, *, has_stack: bool) -> Parts:
-    """All words, to their places. Those of the stack come last, since they need to know the task."""
+    """Store all words. Those of the stack come last, since they need the task."""
     every = [*placed(words)]
     plain = template(line for at, word in every for line in _lines(at, word, around, free))
     cpu = [number_of_cpu(at, free.place) for at, word in every if isinstance(word, Cpu)]
@@ -156,7 +157,7 @@ def _stores(words: Sequence[Word], around: Kept, free: Free, *, has_stack: bool)
 
 
 def _lines(at: int, word: Word, around: Kept, free: Free) -> Iterator[str]:
-    """A word that is no memory, to its place, by way of a register if need be."""
+    """Store a word that is not read from memory, through a register if need be."""
     place, other = GENERAL[free.place], GENERAL[free.other]
     low, high = f"{at:#x}(%{place})", f"{at + 4:#x}(%{place})"
     match word:
@@ -174,7 +175,8 @@ def _lines(at: int, word: Word, around: Kept, free: Free) -> Iterator[str]:
 
 
 def _source(number: int, around: Kept, other: str) -> tuple[list[str], str]:
-    """Lines, and the register in which they leave what a register held before the site's instruction."""
+    """The lines that fetch a register's value from before the site's instruction, and the register that holds it
+    then."""
     if number == RIP:
         return [f"leaq @here(%rip), %{other}"], other
     if number == RSP and around.depth:

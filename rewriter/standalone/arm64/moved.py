@@ -1,6 +1,6 @@
-"""arm64: instructions at other addresses than their own, with the effects that they had there.
+"""arm64: instructions at other addresses than their own, with the effects that they have there.
 
-What it does is that of `kinst.runtime.trap.arch.arm64`; diagrams are those of `kinst.rewriter.arch.arm64`.
+The effects are those of `kinst.runtime.trap.arch.arm64`; encodings are drawn in `kinst.rewriter.arch.arm64`.
 """
 
 from collections.abc import Callable, Mapping
@@ -11,20 +11,20 @@ import numpy as np
 from kinst.rewriter.arch.arm64 import IMM14, IMM19, IMM21, IMM26
 from kinst.rewriter.arch.patterns import Immediate
 from kinst.rewriter.standalone.arm64 import tasks as tasks
-from kinst.rewriter.standalone.arm64.holes import address_hole, jump_hole, page_hole
+from kinst.rewriter.standalone.arm64.fixups import address_fixup, jump_fixup, page_fixup
 from kinst.rewriter.standalone.arm64.words import word
-from kinst.rewriter.standalone.code.parts import BEHIND, TARGET, Hole, Parts
+from kinst.rewriter.standalone.code.parts import NEXT, TARGET, Fixup, Parts
 from kinst.rewriter.standalone.code.trampoline import ImmovableError, Rows, Shape, Shapes
-from kinst.rewriter.standalone.code.word_forms import near
+from kinst.rewriter.standalone.code.word_encodings import near
 from kinst.targets.arch.arm64 import Kind
 from kinst.targets.columns import is_one_of
 
 _LINK: Final = 30
 _ZERO: Final = 31
 _BR: Final = 0xD61F_0000
-_ALWAYS: Final = 14  # this condition and the next
-_OPPOSITE: Final = 1 << 24  # of cbz and tbz; of a condition it is bit 0
-# A literal's load: the mnemonic and the register's first letter.
+_ALWAYS: Final = 14  # conditions 14 and 15 are both "always" (C1.2.4)
+_OPPOSITE: Final = 1 << 24  # of cbz and tbz, bit 24; of a condition it is bit 0
+# Mnemonic of a literal's load, with the first letter of its register.
 _LITERALS: Final = {
     Kind.LDR_LITERAL_W: "ldr w",
     Kind.LDR_LITERAL_X: "ldr x",
@@ -42,7 +42,8 @@ _LAYOUTS: Final = {
 
 
 def shapes(rows: Rows) -> Shapes:
-    """What tells the code of instructions apart: all but distances. Only loads look at dead registers, and a stack."""
+    """What the displaced code depends on: everything but displacements. Only loads depend on dead registers and a
+    stack."""
     code = rows.code.copy()
     words, masks = code.view("<u4")[:, 0], np.zeros(256, np.uint32)
     masks[[*_LAYOUTS]] = [layout.mask for layout in _LAYOUTS.values()]
@@ -66,61 +67,61 @@ def _word(one: Shape) -> int:
 
 
 def _b(_one: Shape) -> Parts:
-    """Where it goes may be no landing pad, to which hardware may not let go by a register."""
-    return (jump_hole(TARGET, "it goes farther than a jump reaches"),)
+    """Only ``b``: the target may lack a landing pad, which br needs where FEAT_BTI is enabled (D8.4)."""
+    return (jump_fixup(TARGET, "its target is out of a jump's reach"),)
 
 
 def _bl(one: Shape) -> Parts:
-    return address_hole(_LINK, BEHIND), *_b(one)
+    return address_fixup(_LINK, NEXT), *_b(one)
 
 
 def _blr(one: Shape) -> Parts:
     register = _word(one) >> 5 & 31
     if register == _LINK:
-        raise ImmovableError("it goes by the register in which it leaves where it was")
-    return address_hole(_LINK, BEHIND), word(_BR | register << 5)
+        raise ImmovableError("it jumps through its own link register")
+    return address_fixup(_LINK, NEXT), word(_BR | register << 5)
 
 
 def _branch(layout: Immediate, opposite: int) -> "_Move":
-    """A branch if it reaches; else the opposite one over a jump."""
+    """The branch if it reaches; else the opposite one over a ``b``."""
 
     def move(one: Shape) -> Parts:
         bare = _word(one)
         if one.kind == Kind.B_COND and bare & 15 >= _ALWAYS:
-            return (Hole(near(layout), TARGET, bare, _b(one)),)
+            return (Fixup(near(layout), TARGET, bare, _b(one)),)
         over = word((bare ^ opposite) | layout.bits_of(8))
-        return (Hole(near(layout), TARGET, bare, (over, *_b(one))),)
+        return (Fixup(near(layout), TARGET, bare, (over, *_b(one))),)
 
     return move
 
 
 def _adr(one: Shape) -> Parts:
-    """Nothing if it is forgotten: as the result of add, number 31 would be sp."""
+    """Nothing for xzr, since the result is discarded; in add, register 31 would be sp."""
     register = _word(one) & 31
-    return () if register == _ZERO else (address_hole(register, TARGET),)
+    return () if register == _ZERO else (address_fixup(register, TARGET),)
 
 
 def _adrp(one: Shape) -> Parts:
-    return (page_hole(_word(one) & 31, TARGET),)
+    return (page_fixup(_word(one) & 31, TARGET),)
 
 
 def _load(one: Shape) -> Parts:
-    """By its own register, or one that is free, if it does not reach."""
+    """If it does not reach: through its own register, or through a free one if that is zero or a vector's."""
     register, load = _word(one) & 31, _LITERALS[Kind(one.kind)]
     is_general = load[-1] in "wx"
-    otherwise: Parts | str
+    fallback: Parts | str
     try:
         if is_general and register != _ZERO:
-            otherwise = tasks.load(one, f"{load}{register}", register)
+            fallback = tasks.load(one, f"{load}{register}", register)
         else:
-            otherwise = tasks.load(one, f"{load}zr" if is_general else f"{load}{register}", None)
+            fallback = tasks.load(one, f"{load}zr" if is_general else f"{load}{register}", None)
     except ImmovableError as error:
-        otherwise = str(error)
-    return (Hole(near(IMM19), TARGET, _word(one), otherwise),)
+        fallback = str(error)
+    return (Fixup(near(IMM19), TARGET, _word(one), fallback),)
 
 
 def _prefetch(_one: Shape) -> Parts:
-    """A hint, without which all is the same."""
+    """A hint: leaving it out changes nothing."""
     return ()
 
 

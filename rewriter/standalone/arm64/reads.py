@@ -1,7 +1,8 @@
 """arm64: what a record has of memory -> code, with no flag touched: words of Linux's current task, and of the stack.
 
-In the kernel sp_el0 is the current task's address. It is none, but a stack pointer of user mode, in the first
-instructions after an entry from there, and nothing while the kernel has not set it.
+In the kernel sp_el0 holds the current task's address. In the first instructions after an entry from user mode it is
+still that mode's stack pointer, and before the kernel has set it, anything: only an address of the kernel's half, with
+the highest bit set, is read.
 """
 
 from collections.abc import Iterator, Sequence
@@ -33,7 +34,7 @@ _TO_END_OF_TASK: Final = """
     lsr {other}, {base}, #{shift}
     cbz {other}, measured_{at}
 """
-# The ticket waits where the site's row will be.
+# The copy needs a third register: meanwhile the ticket waits in the record, where the site's number will be.
 _COPY: Final = """
 to_page_{at}:
     add {other}, sp, #{frame}
@@ -65,8 +66,8 @@ copied_{at}:
 
 @dataclass(frozen=True, slots=True)
 class Free:
-    """Names of registers: two to work with, and those of the ticket and the place. `frame`: by how many bytes the stack
-    pointer is lower than the guest's."""
+    """Names of registers: two scratch registers, and those of the ticket and the place. `frame`: by how many bytes the
+    stack pointer is lower than the guest's."""
 
     base: str
     other: str
@@ -86,7 +87,7 @@ def of_memory(task: Record, free: Free, *, has_stack: bool) -> str:
 
 
 def _of_task(words: Sequence[tuple[int, Current | Member]], free: Free) -> str:
-    """The current task is in `base` then, or 0."""
+    """Leaves the current task, or 0, in `base`."""
     zeros = (f"str xzr, [{free.place}, #{at}]" for at, _ in words)
     members = (line for at, word in words for line in _member(at, word, free))
     return _FIND.format(base=free.base, zeros="\n".join(zeros), members="\n".join(members))

@@ -1,4 +1,4 @@
-"""Instructions of arm64 -> those that lead to another stack, and those that rely on the one that there is."""
+"""Instructions of arm64 -> those that lead to another stack, and those that rely on the current one."""
 
 from typing import Final
 
@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 from kinst.rewriter.arch.patterns import Pattern, PatternTable
 from kinst.rewriter.arch.sweep import units_at
 
-# What writes to sp, which is number 31 of Rd where no flags are set: C4.1.92 add, sub, and logical with an immediate,
-# C4.1.95 add and sub with an extended register; C4.1.93 msr spsel, and returns from exceptions. Of sp itself, or x29 in
-# an epilogue, and a number or an index it is the same stack.
+# What writes sp, which is register 31 of Rd where no flags are set: C4.1.92 add, sub, and logical with an immediate,
+# C4.1.95 add and sub with an extended register; C4.1.93 msr spsel, and returns from exceptions. The result of sp
+# itself, or of x29 in an epilogue, and a constant or an index is on the same stack.
 _STAYS, _SWITCHES = 0, 1
 _STACK: Final = PatternTable(
     (
@@ -29,8 +29,8 @@ _STACK: Final = PatternTable(
     key=((21, 11),),
 )
 _OTHER, _USES = 0, 1
-# C4.1.94: loads and stores of one register or a pair that write back to sp, before or after; C4.1.92: add and sub of sp
-# and a number.
+# C4.1.94: loads and stores of a register or a pair that write sp back, before or after; C4.1.92: add and sub of sp and
+# a constant.
 _ROOM: Final = PatternTable(
     (
         Pattern("pair, post- or pre-index", "-:2 101 . 0 .1 . -:12 11111 -:5", _USES),
@@ -46,6 +46,6 @@ _ROOM: Final = PatternTable(
 def stack_roles(
     code: NDArray[np.uint8], offsets: NDArray[np.int64], _sizes: NDArray[np.uint8]
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """See `Maker.stack_roles`."""
+    """See `CodeGenerator.stack_roles`."""
     words = units_at(code, offsets, 4)
     return _STACK.kind[_STACK.match(words)] == _SWITCHES, _ROOM.kind[_ROOM.match(words)] == _USES

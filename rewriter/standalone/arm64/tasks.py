@@ -1,196 +1,155 @@
-"""arm64: what is done before a site's instruction -> code. All CPUs have these instructions, some none of LSE.
+"""arm64: what is done before a site's instruction -> code. All CPUs have these instructions; LSE atomics only some.
 
-No flag is touched. The guest may wait (wfe) until a word that it looked at with a load-exclusive changes: a counter's
-own makes it look elsewhere, so its next wfe comes back at once (sevl), as it would after an interrupt.
+No flag is touched. A guest may wait (wfe) until a word that it read by a load-exclusive changes. The counter's own
+load-exclusive moves the monitor to another address, so no write of that word would wake the guest: sevl makes its next
+wfe return at once, as an interrupt would (Arm ARM, "Wait for Event mechanism and Send event").
 """
 
-from collections.abc import Sequence
-from functools import partial
-from typing import Final, assert_never
+from collections.abc import Mapping
+from typing import Final
 
 from kinst.rewriter.assemble import assemble
 from kinst.rewriter.standalone.arm64 import reads
-from kinst.rewriter.standalone.arm64.holes import address_hole, number_hole
-from kinst.rewriter.standalone.code import scratch
-from kinst.rewriter.standalone.code.parts import HERE, TARGET, Parts
-from kinst.rewriter.standalone.code.recording import Plain, registers_of, stores
+from kinst.rewriter.standalone.arm64.fixups import address_fixup, number_fixup
+from kinst.rewriter.standalone.code import scratch, word_tasks
+from kinst.rewriter.standalone.code.parts import TARGET, Parts
 from kinst.rewriter.standalone.code.scratch import Scratch
 from kinst.rewriter.standalone.code.template import Assembly, assembled
-from kinst.rewriter.standalone.code.trampoline import (
-    Clock,
-    Constant,
-    Count,
-    Cpu,
-    ImmovableError,
-    Masks,
-    Record,
-    Register,
-    Shape,
-    Task,
-    Varying,
-)
+from kinst.rewriter.standalone.code.trampoline import Masks, Record, Shape, Task
+from kinst.rewriter.standalone.code.word_tasks import Dialect, Routine
 from kinst.targets.arch.arm64 import ARM64, PC, PSTATE, SP
 from kinst.targets.standalone import WORD
 
-# Not the platform's x18, and not the frame pointer.
+# Without the platform register x18 and the frame pointer: interrupt handlers find threads and frames by them.
 _USABLE: Final = (*range(9, 16), 8, 16, 17, *range(7, -1, -1), *range(19, 29), 30)
-_TO_COUNT, _TO_RECORD = 3, 4  # registers that they take
-_COUNT: Final = """
-    la {cell}, cell
+_COUNT: Final = Routine(
+    ("cell", "number", "failed"),
+    """
+    la x{cell}, cell
 again:
-    ldxr {number}, [{cell}]
-    add {number}, {number}, #1
-    stxr {failed}, {number}, [{cell}]
-    cbnz {failed}, again
+    ldxr x{number}, [x{cell}]
+    add x{number}, x{number}, #1
+    stxr w{failed}, x{number}, [x{cell}]
+    cbnz w{failed}, again
     sevl
-"""
-_CLOCK, _NUMBER = "cntvct_el0", "mpidr_el1"  # of the CPU
-# The place of record n is n modulo the capacity: its lowest bits. Whoever finds the highest bit of its first word set,
-# since somebody still writes there, takes the place that nobody reads.
-_RECORD: Final = """
-    la {ring}, ring
+""",
+)
+# Record n is in place n modulo the capacity, a power of two: the lowest bits of n. A writer that finds the highest bit
+# of the place's first word set, since another still writes there, takes the place that is never read. The barrier
+# orders the words before the ticket, which readers on other CPUs look for.
+_RECORD: Final = Routine(
+    ("ring", "ticket", "place", "spare"),
+    """
+    la x{ring}, ring
 again:
-    ldxr {ticket}, [{ring}]
-    add {place}, {ticket}, #1
-    stxr {failed}, {place}, [{ring}]
-    cbnz {failed}, again
+    ldxr x{ticket}, [x{ring}]
+    add x{place}, x{ticket}, #1
+    stxr w{spare}, x{place}, [x{ring}]
+    cbnz w{spare}, again
     {index}
-    mov {spare}, #{stride}
-    la {ring}, first
-    madd {place}, {place}, {spare}, {ring}
+    mov x{spare}, #{stride}
+    la x{ring}, first
+    madd x{place}, x{place}, x{spare}, x{ring}
 claim:
-    ldxr {spare}, [{place}]
-    tbnz {spare}, #63, taken
-    orr {spare}, {spare}, #0x8000000000000000
-    stxr {lost}, {spare}, [{place}]
-    cbnz {lost}, claim
+    ldxr x{spare}, [x{place}]
+    tbnz x{spare}, #63, taken
+    orr x{spare}, x{spare}, #0x8000000000000000
+    stxr w{ring}, x{spare}, [x{place}]
+    cbnz w{ring}, claim
     b claimed
 taken:
-    {index_again}
-    mov {ring}, #{capacity}
-    sub {spare}, {ring}, {spare}
-    mov {ring}, #{stride}
-    madd {place}, {spare}, {ring}, {place}
+    {discard}
 claimed:
-    {reads}
+    {memory}
     {words}
-    add {ticket}, {ticket}, #1
+    add x{ticket}, x{ticket}, #1
     dmb ish
-    str {ticket}, [{place}]
+    str x{ticket}, [x{place}]
     sevl
-"""
+""",
+)
 
 
 def needed(task: Task, dead: Masks) -> Masks:
-    """The registers that it takes."""
-    if isinstance(task, Count):
-        return scratch.needed(_TO_COUNT, _USABLE, dead)
-    return scratch.needed(_TO_RECORD, _USABLE, dead, registers_of(task))
+    """See `CodeGenerator.needed`."""
+    return word_tasks.needed(_DIALECT, task, dead)
 
 
-def done(task: Task, dead: int, *, has_stack: bool) -> Parts:
-    """The task."""
-    match task:
-        case Count():
-            return assembled(_ASSEMBLY, _counting(dead, has_stack=has_stack))
-        case Record():
-            return assembled(_ASSEMBLY, _recording(task, dead, has_stack=has_stack))
-
-
-def _counting(dead: int, *, has_stack: bool) -> str:
-    """One more in the cell."""
-    chosen = scratch.scratch(_TO_COUNT, _USABLE, dead, has_stack=has_stack)
-    cell, number, failed = _names(chosen)
-    return _kept(chosen, _COUNT.format(cell=cell, number=number, failed=failed.replace("x", "w")))
-
-
-def _recording(task: Record, dead: int, *, has_stack: bool) -> str:
-    """A record of the ring. The ticket is stored last: who reads it finds the rest."""
-    if PSTATE in registers_of(task):
-        raise ImmovableError("pstate cannot be recorded by a trampoline")
-    chosen = scratch.scratch(_TO_RECORD, _USABLE, dead, registers_of(task), has_stack=has_stack)
-    ring, ticket, place, spare = _names(chosen)
-    free = reads.Free(ring, spare, ticket, place, chosen.frame)
-    text = _RECORD.format(
-        ring=ring,
-        ticket=ticket,
-        place=place,
-        spare=spare,
-        failed=spare.replace("x", "w"),
-        lost=ring.replace("x", "w"),
-        index=_index(place, ticket, task.mask),
-        index_again=_index(spare, ticket, task.mask),
-        capacity=task.mask + 1,
-        stride=task.stride,
-        reads=reads.of_memory(task, free, has_stack=has_stack),
-        words=stores(task, partial(_load, chosen, spare), f"str {{register}}, [{place}, #{{offset}}]"),
-    )
-    return _kept(chosen, text)
-
-
-def _index(register: str, ticket: str, mask: int) -> str:
-    return f"and {register}, {ticket}, #{mask}" if mask else f"mov {register}, xzr"
-
-
-def _load(chosen: Scratch, spare: str, word: Plain) -> tuple[str, str]:
-    """The register that a word is in, and the line that loads it."""
-    match word:
-        case Clock() | Cpu():
-            return spare, f"mrs {spare}, {_CLOCK if isinstance(word, Clock) else _NUMBER}"
-        case Varying(name):
-            return spare, f"number {spare}, {name}"
-        case Constant(value):
-            return spare, _number_in(spare, value)
-        case Register(number) if number == PC:
-            return spare, f"la {spare}, {HERE}"
-        case Register(number) if number == SP:
-            return spare, f"add {spare}, sp, #{chosen.frame}"
-        case Register(number) if number in chosen.saved:
-            return spare, f"ldr {spare}, [sp, #{chosen.place(number)}]"
-        case Register(number):
-            return f"x{number}", ""
-        case other:
-            assert_never(other)
-
-
-def _number_in(register: str, value: int) -> str:
-    """movz, and movk of what else is not zero: 16 bits at a time (C6.2.226, C6.2.227)."""
-    parts = [(half * 16, value >> half * 16 & 0xFFFF) for half in range(4)]
-    more = [f"movk {register}, #{part}, lsl #{shift}" for shift, part in parts[1:] if part]
-    return "\n".join([f"movz {register}, #{parts[0][1]}", *more])
+def task_code(task: Task, dead: int, *, has_stack: bool, is_compact: bool) -> Parts:
+    """See `CodeGenerator.task`."""
+    del is_compact
+    return assembled(_ASSEMBLY, word_tasks.task_text(_DIALECT, task, dead, has_stack=has_stack))
 
 
 def load(shape: Shape, what: str, base: int | None) -> Parts:
-    """``ldr x0``, say, of what is at the instruction's target, by way of a register; None: by any that is free."""
+    """``ldr x0``, say, from the instruction's target, through a register; None: through any that is free."""
     free = scratch.scratch(1, _USABLE, shape.dead, has_stack=shape.has_stack) if base is None else Scratch((base,), ())
-    (name,) = _names(free)
-    return assembled(_ASSEMBLY, _kept(free, f"la {name}, {TARGET}\n{what}, [{name}]"))
+    (number,) = free.registers
+    text = f"la x{number}, {TARGET}\n{what}, [x{number}]"
+    return assembled(_ASSEMBLY, word_tasks.with_saved(_DIALECT, free, text))
 
 
-def _names(chosen: Scratch) -> Sequence[str]:
-    return [f"x{number}" for number in chosen.registers]
+def _index(place: str, ticket: str, mask: int) -> str:
+    return f"and x{place}, x{ticket}, #{mask}" if mask else f"mov x{place}, xzr"
 
 
-def _kept(chosen: Scratch, text: str) -> str:
-    """The text between saving registers on the stack and giving them back."""
-    if not chosen.saved:
-        return text
+def _discard(task: Record, names: Mapping[str, str]) -> str:
+    """From the place of a ticket to the one that is never read: as many places further as the ring has after it."""
+    ring, _, place, spare = (f"x{names[role]}" for role in _RECORD.roles)
+    return f"""
+    {_index(names["spare"], names["ticket"], task.mask)}
+    mov {ring}, #{task.mask + 1}
+    sub {spare}, {ring}, {spare}
+    mov {ring}, #{task.stride}
+    madd {place}, {spare}, {ring}, {place}
+"""
+
+
+def _memory(task: Record, names: Mapping[str, str], frame: int, *, has_stack: bool) -> str:
+    ring, ticket, place, spare = (f"x{names[role]}" for role in _RECORD.roles)
+    return reads.of_memory(task, reads.Free(ring, spare, ticket, place, frame), has_stack=has_stack)
+
+
+def _constant(register: str, value: int) -> str:
+    """movz, and movk of what else is not zero: 16 bits at a time (C6.2.226, C6.2.227)."""
+    parts = [(half * 16, value >> half * 16 & 0xFFFF) for half in range(4)]
+    more = [f"movk x{register}, #{part}, lsl #{shift}" for shift, part in parts[1:] if part]
+    return "\n".join([f"movz x{register}, #{parts[0][1]}", *more])
+
+
+def _save(chosen: Scratch) -> tuple[list[str], list[str]]:
+    """In pairs where there are two: one access for both."""
     saved = [f"x{number}" for number in chosen.saved]
     pairs = [(", ".join(saved[row : row + 2]), row * WORD) for row in range(0, len(saved), 2)]
     moves = [f"{'p' if ',' in names else 'r'} {names}, [sp, #{offset}]" for names, offset in pairs]
-    return "\n".join(
-        [
-            f"sub sp, sp, #{chosen.frame}",
-            *(f"st{move}" for move in moves),
-            text,
-            *(f"ld{move}" for move in moves),
-            f"add sp, sp, #{chosen.frame}",
-        ]
-    )
+    down, up = f"sub sp, sp, #{chosen.frame}", f"add sp, sp, #{chosen.frame}"
+    return [down, *(f"st{move}" for move in moves)], [*(f"ld{move}" for move in moves), up]
 
 
 def _encoded(lines: str) -> bytes:
     return assemble(ARM64, lines)
 
 
-_ASSEMBLY: Final = Assembly(_encoded, address_hole, number_hole, ARM64.operand_registers)
+_ASSEMBLY: Final = Assembly(_encoded, address_fixup, number_fixup, ARM64.operand_registers)
+_DIALECT: Final = Dialect(
+    usable=_USABLE,
+    registers=tuple(map(str, range(31))),
+    pc=PC,
+    stack_pointer=SP,
+    unrecordable={PSTATE: "pstate"},
+    count=_COUNT,
+    record=_RECORD,
+    spare="spare",
+    index=_index,
+    discard=_discard,
+    memory=_memory,
+    constant=_constant,
+    address="la x{register}, {name}",
+    number="number x{register}, {name}",
+    clock="mrs x{register}, cntvct_el0",
+    cpu="mrs x{register}, mpidr_el1",
+    stack="add x{register}, sp, #{offset}",
+    load_saved="ldr x{register}, [sp, #{offset}]",
+    store="str x{register}, [x{place}, #{offset}]",
+    save=_save,
+)

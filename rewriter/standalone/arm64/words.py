@@ -1,4 +1,4 @@
-"""arm64: addresses -> the words that hold how far away they are. Sections are of the Arm ARM, DDI 0487.
+"""arm64: addresses -> the words that hold the distance to them. Sections are of the Arm ARM, DDI 0487.
 
     31    26 25     0     31 30 29  28   24 23          5 4  0     31       22 21     10 9  5 4  0
    | 000101 | imm26 |    | op | immlo | 10000 |   immhi    | Rd |    | 1001000100 |  imm12  | Rn | Rd |
@@ -34,7 +34,8 @@ def jump(at: int, target: int) -> bytes | None:
 
 
 def address_of(register: int, at: int, target: int) -> bytes:
-    """adr; or adrp, and add if it takes one, which are right wherever both are moved to by whole pages.
+    """adr; or adrp, and add if the low bits are not zero. Both stay right if code and target are moved together by
+    whole pages.
 
     Raises:
         ImmovableError: it is more than 4 GiB away.

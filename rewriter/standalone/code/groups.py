@@ -12,11 +12,11 @@ from kinst.targets.instruction import Instructions
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Groups:
-    """Rows of instructions, one behind the other: columns, in address order. `size` bytes of a jump begin at the
-    `first` row.
+    """Runs of consecutive instructions, by their rows: columns, in address order. The jump of a group begins at its
+    `first` row and has `size` bytes.
 
-    `least` of the `count` rows are covered by it; the rest only follows in the trampoline. `relay` is where the long
-    jump is to which a short one goes, else 0.
+    The jump covers `least` of the `count` rows; the rest only goes into the same trampoline. `relay` is the address of
+    the long jump that a short one leads to, else 0.
     """
 
     first: Numbers
@@ -33,7 +33,7 @@ class Groups:
         return Groups(*(getattr(self, field.name)[rows] for field in fields(self)))
 
     def shortened(self, rows: Mask) -> "Groups":
-        """Some without what is not covered."""
+        """The groups, some of them cut down to what their jumps cover."""
         return Groups(self.first, self.least, np.where(rows, self.least, self.count), self.size, self.relay)
 
 
@@ -44,9 +44,11 @@ def groups(found: Instructions, sites: Numbers, decisions: Decisions, facts: Jum
         found: all instructions of the program.
         sites: rows of `found`, ascending.
         decisions: how each of them becomes a jump.
-        facts: of the jumps.
+        facts: how long jumps are.
     """
     method, last, places = decisions.method, decisions.last, np.arange(len(sites))
+    # A group begins at each site with a way of its own and takes the INSIDE sites after it, as long as each is covered
+    # by the jump or directly after the site before it.
     is_head = method != JumpMethod.INSIDE
     head = np.maximum.accumulate(np.where(is_head, places, -1))
     before = np.concatenate([np.full(1, -1), sites[:-1]])[: len(sites)]
@@ -54,9 +56,9 @@ def groups(found: Instructions, sites: Numbers, decisions: Decisions, facts: Jum
     broken = np.cumsum(breaks)
     follows = ~is_head & (head >= 0) & (broken == broken[head])
     heads = np.flatnonzero(is_head & (method != JumpMethod.TRAP))
-    behind = heads + np.bincount(head[follows], minlength=len(sites))[heads]
+    after = heads + np.bincount(head[follows], minlength=len(sites))[heads]
     first, last, relay = sites[heads], last[heads], decisions.relay[heads]
     size = np.concatenate([np.zeros(1, np.int64), np.cumsum(found.size, dtype=np.int64)])
     covered = size[last + 1] - size[first]
-    count = np.maximum(last, sites[behind]) - first + 1
+    count = np.maximum(last, sites[after]) - first + 1
     return Groups(first, last - first + 1, count, np.where(relay, covered, np.maximum(covered, facts.size)), relay)

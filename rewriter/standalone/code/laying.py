@@ -1,7 +1,8 @@
-"""Templates behind one another -> their code at addresses.
+"""Templates back to back -> their code at addresses.
 
-Holes begin in their shortest form. What that cannot hold takes what is there otherwise, which is longer, so that all
-behind it is farther away: until nothing changes.
+Every fixup begins with its shortest encoding. One that cannot hold its value is replaced by its fallback, which is
+longer and moves all that follows; this repeats until nothing changes. Code only grows, so it ends, as the relaxation of
+branches in an assembler does.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -9,20 +10,20 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from kinst.rewriter.standalone.code.parts import TARGET, Addresses, Bytes, Form, Mask, Numbers, ranges
-from kinst.rewriter.standalone.code.templates import NO_FORM, Columns, Templates
+from kinst.rewriter.standalone.code.parts import TARGET, Addresses, Bytes, Encoding, Mask, Numbers, ranges
+from kinst.rewriter.standalone.code.templates import NO_ENCODING, Columns, Templates
 
-# Bytes of each group -> addresses of groups.
+# Bytes of each group -> the address of each group.
 Place = Callable[[Numbers], Addresses]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pieces:
-    """Templates behind one another: columns. `row` says whose values their holes have, `group` where they are: both
+    """Templates back to back: columns. `row` says whose values their fixups take, `group` which group they are in; both
     ascend.
 
-    `own`: (rows, 16), the instruction of each row, and `own_size`, its bytes. `follows`: the row that `TARGET` leads
-    to, if it is of the same group, else -1.
+    `own`: (rows, 16), the instruction of each row, and `own_size`, its bytes. `follows`: the row of the same group that
+    `TARGET` leads to, else -1.
     """
 
     template: Numbers
@@ -34,15 +35,16 @@ class Pieces:
     values: Mapping[str, Addresses]
 
     def without(self, gone: Mask) -> "Pieces":
-        """The pieces of the rest of the groups, which have other numbers then."""
+        """The pieces of the other groups, which are renumbered."""
         kept, number = ~gone[self.group], np.cumsum(~gone) - 1
         return replace(self, template=self.template[kept], row=self.row[kept], group=number[self.group[kept]])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Laid:
-    """Code of groups, one behind the other: where in `code` each begins, and where the last one ends; and addresses of
-    groups. `refused`: by reason, groups that cannot be there, 0 elsewhere; if there are any, there is no code."""
+    """Code of groups back to back: where each begins in `code`, and where the last one ends; and the address of each
+    group. `refused`: for each group the number of the reason why it cannot be there, else 0; if there is any, there is
+    no code."""
 
     code: Bytes
     start: Numbers
@@ -57,12 +59,14 @@ def lay(templates: Templates, pieces: Pieces, groups: int, place: Place) -> Laid
     part = ranges(columns.first[pieces.template], columns.count[pieces.template])
     row, group = pieces.row[owner], pieces.group[owner]
     while True:
+        # Every fixup is tried again: a replacement moves all that is after it.
         laying = _Laying.of(columns, pieces, part, row, group, groups, place)
-        filled = list(laying.filled([*templates.forms], [*templates.values]))
+        filled = list(laying.filled([*templates.encodings], [*templates.values]))
         fails = np.zeros(len(part), np.bool_)
         for which, _, fits in filled:
             fails[which[~fits]] = True
-        instead = columns.otherwise[part[fails]]
+        instead = columns.fallback[part[fails]]
+        # A fallback that is only a reason refuses its group.
         refused = first_of_groups(columns.refused[instead], group[fails], groups)
         if refused.any():
             return Laid(np.zeros(0, np.uint8), laying.start, laying.address, refused)
@@ -74,7 +78,8 @@ def lay(templates: Templates, pieces: Pieces, groups: int, place: Place) -> Laid
 
 
 def first_of_groups(why: Numbers, group: Numbers, groups: int) -> Numbers:
-    """The first reason of each group that has any, else 0."""
+    """The first reason of each group that has one, else 0."""
+    # Written last to first, so that the first reason of a group is the one that stays.
     found, some = np.zeros(groups, np.int64), np.flatnonzero(why)[::-1]
     found[group[some]] = why[some]
     return found
@@ -82,7 +87,7 @@ def first_of_groups(why: Numbers, group: Numbers, groups: int) -> Numbers:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Laying:
-    """Parts, with their rows and groups, and where they begin among all."""
+    """Parts with their rows and groups, and where each begins."""
 
     columns: Columns
     pieces: Pieces
@@ -90,8 +95,8 @@ class _Laying:
     row: Numbers
     group: Numbers
     size: Numbers
-    at: Numbers  # of each, and behind the last one
-    start: Numbers  # of groups, and behind the last one
+    at: Numbers  # of each part, and the end of the last one
+    start: Numbers  # of each group, and the end of the last one
     address: Addresses
 
     @classmethod
@@ -103,28 +108,30 @@ class _Laying:
         start = at[np.searchsorted(group, np.arange(groups + 1))]
         return cls(columns, pieces, part, row, group, size, at, start, place(np.diff(start)))
 
-    def filled(self, forms: list[Form], values: list[str]) -> Iterator[tuple[Numbers, Bytes, Mask]]:
-        """Holes of one form after the other: which parts, their bytes, and which of them fit."""
+    def filled(self, encodings: list[Encoding], values: list[str]) -> Iterator[tuple[Numbers, Bytes, Mask]]:
+        """Fixups, one encoding after the other: which parts, their bytes, and which of them hold their value."""
         columns, part = self.columns, self.part
-        form_of = columns.form[part]
+        encoding_of = columns.encoding[part]
         value = np.zeros(len(part), np.uint64)
-        holes = np.flatnonzero(form_of != NO_FORM)
-        value_of = columns.value[part[holes]]
+        fixups = np.flatnonzero(encoding_of != NO_ENCODING)
+        value_of = columns.value[part[fixups]]
         for number, name in enumerate(values):
-            chosen = holes[value_of == number]
+            chosen = fixups[value_of == number]
             value[chosen] = self.pieces.values[name][self.row[chosen]] if len(chosen) else 0
             if name == TARGET:
-                self._follow(value, chosen[np.array([one.follows for one in forms])[form_of[chosen]]])
-        for number, form in enumerate(forms):
-            chosen = np.flatnonzero(form_of == number)
+                self._follow(value, chosen[np.array([one.follows for one in encodings])[encoding_of[chosen]]])
+        for number, encoding in enumerate(encodings):
+            chosen = np.flatnonzero(encoding_of == number)
             if len(chosen):
                 where = self._address(self.at[chosen], self.group[chosen])
-                yield chosen, *form.fill(where, value[chosen], columns.operand[part[chosen]])
+                yield chosen, *encoding.fill(where, value[chosen], columns.operand[part[chosen]])
 
     def _follow(self, value: Addresses, chosen: Numbers) -> None:
-        """What leads to an instruction of the same group leads to where that is now, its task included."""
+        """A branch to an instruction of the same group goes to its displaced copy, and to the task before it: that site
+        fires, too."""
         goal = self.pieces.follows[self.row[chosen]]
         chosen, goal = chosen[goal >= 0], goal[goal >= 0]
+        # The first part of the row is its task, if it has one.
         value[chosen] = self._address(self.at[np.searchsorted(self.row, goal)], self.group[chosen])
 
     def _address(self, at: Numbers, group: Numbers) -> Addresses:

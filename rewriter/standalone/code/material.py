@@ -1,4 +1,4 @@
-"""A program -> the instructions of groups, as columns that trampolines are made of."""
+"""A program -> the instructions of groups, as the columns that trampolines are made of."""
 
 from dataclasses import dataclass
 
@@ -23,7 +23,7 @@ class Material:
     has_no_stack: Mask
 
     def rows(self, some: Groups) -> tuple[Numbers, Rows]:
-        """The instructions of groups: which they are, and what they are like."""
+        """The rows of the instructions of some groups, and what is known of each."""
         found, group = self.found, np.repeat(np.arange(len(some)), some.count)
         numbers = ranges(some.first, some.count)
         address, size = found.address[numbers], found.size[numbers]
@@ -35,12 +35,12 @@ class Material:
             flow=found.flow[numbers],
             code=instruction_bytes(self.program.image, address, size),
             dead=self.dead[numbers],
-            dead_behind=self._dead_at(numbers + 1, address + size),
+            dead_after=self._dead_at(numbers + 1, address + size),
             has_stack=~self.has_no_stack[numbers],
             group=group,
         )
 
     def _dead_at(self, numbers: Numbers, address: NDArray[np.uint64]) -> Masks:
-        """What is dead before instructions, which have these numbers if they are known."""
+        """What is dead at addresses, which are those of the rows `numbers` if anything is known of them."""
         numbers = np.minimum(numbers, len(self.found) - 1)
         return np.where(self.found.address[numbers] == address, self.dead[numbers], np.uint32(0))

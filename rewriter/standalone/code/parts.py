@@ -1,6 +1,6 @@
-"""Code of trampolines before it has its place: bytes, and holes for what depends on the place, or on the site.
+"""Code of trampolines before it has an address: bytes, and fixups for what depends on the address or on the site.
 
-Holes are filled in bulk: a `Form` says how many of them at a time.
+Fixups are filled in bulk: an `Encoding` has a function for any number of them.
 """
 
 from collections.abc import Callable
@@ -15,13 +15,15 @@ Numbers = NDArray[np.int64]
 Bytes = NDArray[np.uint8]
 Mask = NDArray[np.bool_]
 Filled = tuple[Bytes, Mask]
-# Addresses of holes, what they shall hold, and the operand of each -> (n, size) bytes, and which can hold it.
+# Addresses of fixups, the values that they shall hold, and the operand of each -> (n, size) bytes, and which of them
+# can hold the value.
 Fill = Callable[[Addresses, Addresses, Numbers], Filled]
 
-# What holes hold: link addresses of the instruction, of what is behind it, of where it leads, and of its operand in
-# memory; of what its task writes to; and the number of its site. Where jumps lead.
+# What a fixup holds. Of the instruction: its link address, that of the next one, of its branch target, of its operand
+# in memory. Of its task: the counter, the ring, the ring's first place, the number of the site. Of a jump: where it
+# leads.
 HERE: Final = "here"
-BEHIND: Final = "behind"
+NEXT: Final = "next"
 TARGET: Final = "target"
 OPERAND: Final = "operand"
 CELL: Final = "cell"
@@ -34,9 +36,9 @@ GOAL: Final = "goal"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Form:
-    """One way in which `size` bytes hold an address or a number. `follows`: where the address is of an instruction that
-    has moved within the same group, it is that of the moved one."""
+class Encoding:
+    """One way to hold an address or a number in `size` bytes. `follows`: the address of an instruction that is
+    displaced in the same group becomes that of the displaced copy."""
 
     size: int
     fill: Fill
@@ -44,22 +46,22 @@ class Form:
 
 
 @dataclass(frozen=True, slots=True)
-class Hole:
-    """Some bytes that differ. `operand` is the form's own. `otherwise` is what is there instead if the form cannot hold
-    the value, or the reason why there is nothing."""
+class Fixup:
+    """Bytes that differ from place to place or from site to site. `operand` is for the encoding, such as a register.
+    `fallback` replaces the fixup if the encoding cannot hold the value; a text is the reason why there is none."""
 
-    form: Form
+    encoding: Encoding
     value: str
     operand: int
-    otherwise: "tuple[bytes | Hole, ...] | str"
+    fallback: "tuple[bytes | Fixup, ...] | str"
 
 
-Parts = tuple[bytes | Hole, ...]
+Parts = tuple[bytes | Fixup, ...]
 
 
 def joined(*several: Parts) -> Parts:
-    """Parts behind one another, as few as possible."""
-    result: list[bytes | Hole] = []
+    """Parts back to back, as few as possible."""
+    result: list[bytes | Fixup] = []
     for part in (part for parts in several for part in parts):
         last = result[-1] if result else None
         if isinstance(part, bytes) and isinstance(last, bytes):
@@ -70,24 +72,24 @@ def joined(*several: Parts) -> Parts:
 
 
 def size_of(parts: Parts) -> int:
-    """Bytes of parts whose holes have no longer form."""
-    return sum(len(part) if isinstance(part, bytes) else part.form.size for part in parts)
+    """The size in bytes of parts whose fixups have no longer encoding."""
+    return sum(len(part) if isinstance(part, bytes) else part.encoding.size for part in parts)
 
 
 def distances(start: Addresses, end: Addresses) -> Numbers:
-    """From one address to another each: addresses wrap round."""
+    """The signed distances from some addresses to others, modulo 2**64."""
     found: Numbers = (end - start).view(np.int64)
     return found
 
 
 def as_bytes(words: Numbers, size: int) -> Bytes:
-    """(n, size): the lowest bytes of each word, the first one lowest."""
+    """(n, size): the lowest bytes of each word, little-endian."""
     found: Bytes = np.ascontiguousarray(words, "<i8").view(np.uint8).reshape(-1, 8)[:, :size]
     return found
 
 
 def ranges(first: Numbers, count: Numbers) -> Numbers:
-    """first, first + 1 and so on, as many as `count` says, for each."""
-    behind = np.cumsum(count)
-    found: Numbers = np.repeat(first - behind + count, count) + np.arange(behind[-1] if len(behind) else 0)
+    """For each row first, first + 1, ..., `count` of them, one row after the other."""
+    ends = np.cumsum(count)
+    found: Numbers = np.repeat(first - ends + count, count) + np.arange(ends[-1] if len(ends) else 0)
     return found

@@ -1,10 +1,10 @@
-"""A record of a ring -> what is the same on machines whose instructions are words.
+"""Records of a ring -> what the machines whose instructions are words have in common.
 
 In assembly text (`kinst.rewriter.standalone.code.template`) ``ring`` is the number of records begun, ``first`` the
 ring's first place.
 """
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator, Set
 
 from kinst.rewriter.standalone.code.parts import SITE
 from kinst.rewriter.standalone.code.trampoline import (
@@ -24,37 +24,37 @@ from kinst.targets.standalone import WORD
 Plain = Clock | Cpu | Register | Constant | Varying  # what is no memory
 
 
-def registers_of(task: Record) -> Collection[int]:
+def registers_of(task: Record) -> Set[int]:
     """The registers that are recorded."""
     return {word.number for word in task.words if isinstance(word, Register)}
 
 
 def plain_words(task: Record) -> Iterator[tuple[int, Plain]]:
-    """What is stored first: where, in bytes from the place's beginning, and what. The ticket is another's."""
+    """The words that are stored first, each with its offset in the record. The ticket is not among them."""
     yield WORD, Varying(SITE)
     yield from ((at, word) for at, word in placed(task.words) if isinstance(word, Plain))
 
 
 def task_words(task: Record) -> list[tuple[int, Current | Member]]:
-    """Words of the current task, and where they are stored."""
+    """The words of the current task, each with its offset in the record."""
     return [(at, word) for at, word in placed(task.words) if isinstance(word, Current | Member)]
 
 
 def stack_words(task: Record) -> list[tuple[int, Stack]]:
-    """Those of the stack, and where they are stored."""
+    """The copies of the stack, each with its offset in the record."""
     return [(at, word) for at, word in placed(task.words) if isinstance(word, Stack)]
 
 
-def stores(task: Record, load: Callable[[Plain], tuple[str, str]], store: str) -> str:
-    """Text that stores each word that is no memory, but for the ticket.
+def stores(task: Record, load: Callable[[Plain], tuple[str, str]], store: Callable[[str, int], str]) -> str:
+    """Text that stores each word that is not read from memory, except the ticket.
 
     Args:
         task: the record.
-        load: a word -> the register that it is in, and a line that loads it, or none.
-        store: text with ``{register}`` and ``{offset}`` in it.
+        load: a word -> the register that holds it, and the line that loads it, or none.
+        store: a register and an offset into the record -> the line that stores it there.
     """
     lines: list[str] = []
     for at, word in plain_words(task):
         register, line = load(word)
-        lines += [line, store.format(register=register, offset=at)]
+        lines += [line, store(register, at)]
     return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""An instruction -> the registers that its task may use: dead ones, and others that the stack keeps meanwhile."""
+"""What is dead at an instruction -> the registers that its task may use; those that live are saved on the stack."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -8,28 +8,28 @@ import numpy as np
 from kinst.rewriter.standalone.code.trampoline import ImmovableError, Masks
 from kinst.targets.standalone import WORD
 
-_ALIGNMENT = 16  # of the stack pointer, which arm64 checks and the psABI of riscv64 asks for
+_ALIGNMENT = 16  # of the stack pointer: arm64 faults where SCTLR_EL1.SA is set, the psABI of riscv64 asks for it
 
 
 @dataclass(frozen=True, slots=True)
 class Scratch:
-    """Registers by their numbers. `saved` are those of them whose values are needed afterwards."""
+    """Registers by number. `saved` are those among them whose values are still needed."""
 
     registers: tuple[int, ...]
     saved: tuple[int, ...]
 
     @property
     def frame(self) -> int:
-        """Bytes of the stack that those take, the first one lowest."""
+        """Bytes that the saved registers take on the stack, the first one lowest."""
         return -(-len(self.saved) * WORD // _ALIGNMENT) * _ALIGNMENT
 
     def place(self, number: int) -> int:
-        """Where one of them is on the stack, from its pointer on."""
+        """The offset of a saved register from the stack pointer."""
         return self.saved.index(number) * WORD
 
 
 def needed(count: int, usable: Sequence[int], dead: Masks, recorded: Collection[int] = ()) -> Masks:
-    """Of the dead registers those that `scratch` would take."""
+    """Which of the dead registers `scratch` would take."""
     found, lacking = np.zeros(len(dead), np.uint32), np.full(len(dead), count)
     for number in usable:
         if number not in recorded:
@@ -42,10 +42,10 @@ def needed(count: int, usable: Sequence[int], dead: Masks, recorded: Collection[
 def scratch(
     count: int, usable: Sequence[int], dead: int, recorded: Collection[int] = (), *, has_stack: bool
 ) -> Scratch:
-    """`count` of the registers that are usable, the best of which come first.
+    """Choose `count` of the usable registers, in the order of preference.
 
-    A register that is recorded is taken last, and only saved: its value is on the stack then. `dead` and `has_stack`
-    are those of the `Covered`.
+    A register that is recorded is taken last, and is always saved, though it may be dead: its value is read from the
+    stack. `dead` and `has_stack` are those of the instruction.
 
     Raises:
         ImmovableError: too few are dead, and there is no stack.

@@ -1,10 +1,11 @@
-"""A decoded image -> which of its instructions may run where the stack pointer leads to no stack of theirs.
+"""A decoded image -> which of its instructions may run while the stack pointer does not point to a stack of theirs.
 
-That is so before code has set one, at the start and on entry from user programs or other exception levels, and where it
-has just changed from one to another. So: from the image's entry; from the start of functions that come to a load of the
-stack pointer, by calls as well, or never return; and from behind such a load. As far as control goes, calls included,
-until code itself pushes or makes room on a stack. And wherever what is in the stack pointer is dead: it will be loaded
-before anything is pushed.
+That is so before start-up code has set one, on entry from user programs or from another exception level, and between a
+load of the stack pointer and the first use of the new stack. A register saved there would overwrite whatever the
+pointer happens to lead to. So it is assumed, as far as control flows and into calls, until an instruction itself pushes
+or allocates: from the image's entry point; from the start of functions from which control comes to a load of the stack
+pointer, or that never return; and after such a load. It is also assumed wherever the value of the stack pointer is
+dead, since it is loaded before anything is pushed.
 """
 
 from collections import deque
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 from kinst.rewriter.liveness.effects import Effects
 from kinst.rewriter.liveness.search import live_before
 from kinst.rewriter.program import Program, code_in_batches
-from kinst.rewriter.standalone.code.trampoline import Maker
+from kinst.rewriter.standalone.code.trampoline import CodeGenerator
 from kinst.targets.columns import is_one_of
 from kinst.targets.instruction import Flow, Instructions
 
@@ -26,44 +27,48 @@ _FALLS = (Flow.NEXT, Flow.BRANCH, Flow.CALL, Flow.INDIRECT_CALL)
 _GOES = (Flow.JUMP, Flow.BRANCH, Flow.CALL)
 
 
-def without_stack(program: Program, found: Instructions, maker: Maker) -> Mask:
+def without_stack(program: Program, found: Instructions, generator: CodeGenerator) -> Mask:
     """Which of all instructions of the program's functions may not push."""
-    switches, trusts = _switches_and_trusts(program, found, maker)
-    ways = _Ways(found)
-    leads = _reached(np.flatnonzero(switches).tolist(), trusts, ways.before)
-    starts = ways.rows_at(program.functions.address)
+    switches, trusts = _switches_and_trusts(program, found, generator)
+    edges = _Edges(found)
+    # Backwards from the loads: everything from which control gets there with the old stack pointer unused.
+    leads = _reached(np.flatnonzero(switches).tolist(), trusts, edges.predecessors)
+    starts = edges.rows_at(program.functions.address)
     starts = starts[starts >= 0]
     bare = starts[leads[starts] | _never_returns(program, found, trusts)[found.function[starts]]]
-    behind = ways.rows_at(found.address[switches] + found.size[switches])
-    entry = ways.rows_at(np.array([program.image.entry], np.uint64))
-    early = _reached(np.concatenate([entry, bare, behind]).tolist(), trusts, ways.behind)
+    after = edges.rows_at(found.address[switches] + found.size[switches])
+    entry = edges.rows_at(np.array([program.image.entry], np.uint64))
+    # And forwards from where there may be no stack.
+    early = _reached(np.concatenate([entry, bare, after]).tolist(), trusts, edges.successors)
     return early | _is_dead(found, switches, trusts)
 
 
 def _is_dead(found: Instructions, switches: Mask, trusts: Mask) -> Mask:
-    """Before which instructions the stack pointer holds nothing that is needed."""
+    """Before which instructions the value of the stack pointer is dead."""
+    # The search for dead registers, with one register in place of all: bit 0 is the stack pointer.
     result: Mask = live_before(found, Effects(trusts.astype(np.uint32), switches.astype(np.uint32))) & 1 == 0
     return result
 
 
-def _switches_and_trusts(program: Program, found: Instructions, maker: Maker) -> tuple[Mask, Mask]:
-    """Which instructions load the stack pointer, and which rely on it as it is."""
+def _switches_and_trusts(program: Program, found: Instructions, generator: CodeGenerator) -> tuple[Mask, Mask]:
+    """Which instructions load the stack pointer, and which rely on its value."""
     switches, trusts = np.zeros(len(found), np.bool_), np.zeros(len(found), np.bool_)
     for rows, code, offsets in code_in_batches(program, found):
-        switches[rows], trusts[rows] = maker.stack_roles(code, offsets, found.size[rows])
+        switches[rows], trusts[rows] = generator.stack_roles(code, offsets, found.size[rows])
     return switches, trusts & ~switches
 
 
 def _never_returns(program: Program, found: Instructions, trusts: Mask) -> Mask:
-    """Which functions are left for good by a computed jump or a return from an exception, and use no stack."""
+    """Which functions have no return, no direct jump and no use of the stack, but a computed jump or an end such as a
+    return from an exception: vectors and the like."""
     stays, leaves = np.zeros(len(program.functions), np.bool_), np.zeros(len(program.functions), np.bool_)
     stays[found.function[trusts | is_one_of(found.flow, (Flow.RETURN, Flow.JUMP))]] = True
     leaves[found.function[is_one_of(found.flow, (Flow.INDIRECT_JUMP, Flow.STOP))]] = True
     return leaves & ~stays
 
 
-class _Ways:
-    """Where control comes from and goes to, a row at a time: only few are asked for."""
+class _Edges:
+    """Where control comes from and goes to, row by row: few are asked for."""
 
     def __init__(self, found: Instructions) -> None:
         self._found = found
@@ -73,20 +78,20 @@ class _Ways:
         self._targets = found.target[self._sources]
 
     def rows_at(self, addresses: NDArray[np.uint64]) -> Rows:
-        """The rows of instructions at some addresses; -1 where none begins."""
+        """The rows of the instructions at some addresses; -1 where none begins."""
         place = np.minimum(np.searchsorted(self._found.address, addresses), len(self._found) - 1)
         found: Rows = np.where(self._found.address[place] == addresses, place, -1)
         return found
 
-    def behind(self, row: int) -> Sequence[int]:
-        """The rows that control may come to next. A call comes back."""
+    def successors(self, row: int) -> Sequence[int]:
+        """The rows that control may go to next. A call comes back."""
         found, flow = self._found, int(self._found.flow[row])
         end = found.address[row] + found.size[row]
         goals = [end] * (flow in _FALLS) + [found.target[row]] * (flow in _GOES)
         rows: list[int] = self.rows_at(np.array(goals, np.uint64)).tolist()
         return rows
 
-    def before(self, row: int) -> Sequence[int]:
+    def predecessors(self, row: int) -> Sequence[int]:
         """The rows that control may have come from."""
         found, address = self._found, self._found.address[row]
         first, last = np.searchsorted(self._targets, address), np.searchsorted(self._targets, address, "right")
@@ -95,13 +100,13 @@ class _Ways:
         return [*rows, row - 1] if is_next else rows
 
 
-def _reached(starts: Iterable[int], until: Mask, ways: Callable[[int], Sequence[int]]) -> Mask:
-    """What some rows lead to before one of `until`. -1 is no row."""
+def _reached(starts: Iterable[int], until: Mask, edges: Callable[[int], Sequence[int]]) -> Mask:
+    """The rows that control reaches from some rows before it reaches one of `until`. -1 is no row."""
     reached = np.zeros(len(until), np.bool_)
     waiting = deque(starts)
     while waiting:
         row = waiting.popleft()
         if row >= 0 and not reached[row] and not until[row]:
             reached[row] = True
-            waiting.extend(ways(row))
+            waiting.extend(edges(row))
     return reached

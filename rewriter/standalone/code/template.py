@@ -1,8 +1,8 @@
 """Assembly text of a task -> parts of a trampoline.
 
-A text is as readers of the machine's assembly know it, but for two kinds of lines, which differ from site to site:
+The text is ordinary assembly of the machine, apart from two kinds of lines, whose values differ from site to site:
 
-    la REGISTER, NAME        an address, by how far away it is from there
+    la REGISTER, NAME        an address, relative to the instruction
     number REGISTER, NAME    a number below 2**31
 """
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Final
 
-from kinst.rewriter.standalone.code.parts import Hole, Parts, joined
+from kinst.rewriter.standalone.code.parts import Fixup, Parts, joined
 
 _ADDRESS: Final = "la"
 _NUMBER: Final = "number"
@@ -19,33 +19,33 @@ _NUMBER: Final = "number"
 
 @dataclass(frozen=True, slots=True)
 class Assembly:
-    """One machine's. `encode` gives the bytes of lines; `address` and `number` what is to stand for ``la`` and
-    ``number``, by register and name."""
+    """One machine's. `encode` assembles lines; `address` and `number` give the fixup for ``la`` and ``number``, by
+    register and name."""
 
     encode: Callable[[str], bytes]
-    address: Callable[[int, str], Hole]
-    number: Callable[[int, str], Hole]
+    address: Callable[[int, str], Fixup]
+    number: Callable[[int, str], Fixup]
     registers: Mapping[str, int]
 
 
 def assembled(assembly: Assembly, text: str) -> Parts:
     """The parts of a text."""
     lines = filter(None, map(str.strip, text.splitlines()))
-    return joined(*(_parts(assembly, [*some]) for _, some in groupby(lines, _is_hole)))
+    return joined(*(_parts(assembly, [*some]) for _, some in groupby(lines, _is_fixup)))
 
 
-def _is_hole(line: str) -> bool:
+def _is_fixup(line: str) -> bool:
     return line.startswith((f"{_ADDRESS} ", f"{_NUMBER} "))
 
 
 def _parts(assembly: Assembly, lines: list[str]) -> Parts:
-    """Of lines that are all holes, or all none."""
-    if _is_hole(lines[0]):
-        return tuple(_hole(assembly, line) for line in lines)
+    """Lines that are all fixups, or all none."""
+    if _is_fixup(lines[0]):
+        return tuple(_fixup(assembly, line) for line in lines)
     return (assembly.encode("\n".join(lines)),)
 
 
-def _hole(assembly: Assembly, line: str) -> Hole:
+def _fixup(assembly: Assembly, line: str) -> Fixup:
     what, _, operands = line.partition(" ")
     register, name = operands.split(", ")
     make = assembly.address if what == _ADDRESS else assembly.number

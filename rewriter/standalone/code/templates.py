@@ -1,4 +1,4 @@
-"""Parts of trampolines -> columns. Each shape is made once: a million instructions have some thousands."""
+"""Parts of trampolines -> columns. Each distinct shape is made once: a million instructions have a few thousand."""
 
 from collections.abc import Callable, Collection, Hashable
 from dataclasses import dataclass
@@ -8,16 +8,25 @@ from typing import Any, Final, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from kinst.rewriter.standalone.code.parts import Bytes, Form, Hole, Mask, Numbers, Parts
-from kinst.rewriter.standalone.code.trampoline import ImmovableError, Maker, Masks, Rows, Shape, Shapes, Task, Tasks
+from kinst.rewriter.standalone.code.parts import Bytes, Encoding, Fixup, Mask, Numbers, Parts
+from kinst.rewriter.standalone.code.trampoline import (
+    CodeGenerator,
+    ImmovableError,
+    Masks,
+    Rows,
+    Shape,
+    Shapes,
+    Task,
+    Tasks,
+)
 
-NOTHING: Final = 0  # the template of no parts
-OWN: Final = 1  # that of the instruction as it is
-NO_FORM: Final = -1  # of a part that is bytes
+NOTHING: Final = 0  # the template without parts
+OWN: Final = 1  # the template of an instruction that runs unchanged
+NO_ENCODING: Final = -1  # of a part that is plain bytes
 _KEY: Final = np.dtype(
     [("code", "V16"), ("dead", "<u4"), ("kind", "u1"), ("size", "u1"), ("has_stack", "?"), ("detail", "u1")]
 )
-# Keys of other shapes, as bits.
+# Keys of everything but displaced instructions: what is dead, and these bits.
 _DEAD: Final = (1 << 32) - 1
 _STACK, _COMPACT = 1 << 32, 1 << 33
 _SIZE: Final = 32
@@ -27,42 +36,42 @@ _Part = tuple[int, int, int, int, int, int]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Columns:
-    """Of templates: their first part, how many, and the reason why one cannot be. Of parts: how many bytes, and where
-    they are in `pool`; form, value, operand, and what is there otherwise, as in `Hole`: a template. Part 0 is the
-    instruction itself. Forms, values and reasons are numbers."""
+    """The templates: their first part, how many parts, and the reason why one cannot be made. The parts: how many
+    bytes, and where they are in `pool`; the encoding, value and operand of a fixup, and its fallback, which is a
+    template. Part 0 is the instruction itself. Encodings, values and reasons are numbers."""
 
     first: Numbers
     count: Numbers
     refused: Numbers
     size: Numbers
     start: Numbers
-    form: Numbers
+    encoding: Numbers
     value: Numbers
     operand: Numbers
-    otherwise: Numbers
+    fallback: Numbers
     pool: Bytes
 
 
 class Templates:
-    """Those of one machine, by number. They are made as they are asked for, and kept."""
+    """The templates of one machine, by number. They are made when first asked for, and kept."""
 
-    def __init__(self, maker: Maker) -> None:
-        self.forms: dict[Form, int] = {}  # all numbered as they came
+    def __init__(self, generator: CodeGenerator) -> None:
+        self.encodings: dict[Encoding, int] = {}  # these three are numbered in the order in which they come up
         self.values: dict[str, int] = {}
         self.reasons: dict[str, int] = {"": 0}
-        self.maker = maker
+        self.generator = generator
         self._pool = bytearray()
         self._templates: list[tuple[int, int, int]] = [(0, 0, 0), (0, 1, 0)]
-        self._parts: list[_Part] = [(0, 0, NO_FORM, 0, 0, NOTHING)]
+        self._parts: list[_Part] = [(0, 0, NO_ENCODING, 0, 0, NOTHING)]
         self._kept: dict[Hashable, dict[Hashable, int]] = {}
         self._columns: Columns | None = None
 
     def columns(self) -> Columns:
-        """What is known of all that there are."""
+        """The columns of all templates made so far."""
         if self._columns is None:
             templates, parts = np.array(self._templates, np.int64).T.copy(), np.array(self._parts, np.int64).T.copy()
             first, count, refused = templates
-            size, start, form, value, operand, otherwise = parts
+            size, start, encoding, value, operand, fallback = parts
             pool = np.frombuffer(bytes(self._pool), np.uint8)
             self._columns = Columns(
                 first=first,
@@ -70,10 +79,10 @@ class Templates:
                 refused=refused,
                 size=size,
                 start=start,
-                form=form,
+                encoding=encoding,
                 value=value,
                 operand=operand,
-                otherwise=otherwise,
+                fallback=fallback,
                 pool=pool,
             )
         return self._columns
@@ -83,47 +92,49 @@ class Templates:
         return self.reasons.setdefault(text, len(self.reasons))
 
     def tasks(self, tasks: Tasks, sites: Numbers, rows: Rows, is_compact: Mask) -> Numbers:
-        """What is done before each instruction, which is a site by number, or none: -1."""
+        """What is done before each instruction: a site by number, or -1."""
         found, number = np.full(len(rows), NOTHING), np.where(sites < 0, -1, tasks.number[sites])
+        # `needed` reduces what is dead to what the task's code depends on: otherwise every combination of dead
+        # registers would be assembled anew.
         for which, task in enumerate(tasks.tasks):
             chosen = np.flatnonzero(number == which)
-            keys = self.maker.needed(task, rows.dead[chosen]).astype(np.int64)
+            keys = self.generator.needed(task, rows.dead[chosen]).astype(np.int64)
             keys |= rows.has_stack[chosen] * _STACK | is_compact[chosen] * _COMPACT
             found[chosen] = self._each(task, keys, partial(self._task, task))
         return found
 
     def moved(self, rows: Rows, shapes: Shapes) -> Numbers:
-        """The instructions, displaced."""
+        """The displaced instructions."""
         found, other = np.full(len(rows), OWN), np.flatnonzero(~shapes.is_own)
         keys = np.zeros(len(other), _KEY)
         keys["code"] = np.frombuffer(shapes.code[other].tobytes(), _KEY["code"])
         columns: tuple[NDArray[Any], ...] = (shapes.dead, rows.kind, rows.size, shapes.has_stack, shapes.detail)
         for name, column in zip(("dead", "kind", "size", "has_stack", "detail"), columns, strict=True):
             keys[name] = column[other]
-        each = keys.view(f"V{_KEY.itemsize}").tolist()  # too long to be sorted
+        each = keys.view(f"V{_KEY.itemsize}").tolist()  # np.unique would sort them: a dict is faster
         distinct = dict.fromkeys(each)
         templates = dict(zip(distinct, self._made("moved", distinct, self._moved), strict=True))
         found[other] = np.fromiter(map(templates.__getitem__, each), np.int64, len(each))
         return found
 
     def leaving(self, dead: Masks) -> Numbers:
-        """Jumps to what is behind."""
-        return self._each("leave", self._to_jump_by(dead), self.maker.leave)
+        """Jumps back to the next instruction."""
+        return self._each("leave", self._to_jump_by(dead), self.generator.leave)
 
     def jumps(self, sizes: Numbers, dead: Masks) -> Numbers:
-        """Jumps to trampolines from so many bytes."""
+        """Jumps to trampolines; `sizes`: the most bytes that each may have."""
         keys = sizes << _SIZE | self._to_jump_by(dead)
-        return self._each("jump", keys, lambda key: self.maker.jump(key >> _SIZE, key & _DEAD))
+        return self._each("jump", keys, lambda key: self.generator.jump(key >> _SIZE, key & _DEAD))
 
     def _to_jump_by(self, dead: Masks) -> Numbers:
-        return (dead & np.uint32(self.maker.rules.jumps_by)).astype(np.int64)
+        return (dead & np.uint32(self.generator.rules.jumps_by)).astype(np.int64)
 
     def _task(self, task: Task, key: int) -> Parts:
-        return self.maker.task(task, key & _DEAD, has_stack=bool(key & _STACK), is_compact=bool(key & _COMPACT))
+        return self.generator.task(task, key & _DEAD, has_stack=bool(key & _STACK), is_compact=bool(key & _COMPACT))
 
     def _moved(self, key: bytes) -> Parts:
         code, dead, kind, size, has_stack, detail = np.frombuffer(key, _KEY)[0].tolist()
-        return self.maker.moved(Shape(code[:size], kind, dead, has_stack, detail))
+        return self.generator.moved(Shape(code[:size], kind, dead, has_stack, detail))
 
     def _each(self, what: Hashable, keys: Numbers, make: Callable[[int], Parts]) -> Numbers:
         """The template of each key."""
@@ -137,11 +148,12 @@ class Templates:
             try:
                 known[key] = self._added(make(key))
             except ImmovableError as error:
+                # A refusal is a template, too: it is found again without another attempt.
                 known[key] = self._new((0, 0, self.reason(str(error))))
         return [known[key] for key in distinct]
 
     def _added(self, parts: Parts) -> int:
-        rows = [self._bytes(part) if isinstance(part, bytes) else self._hole(part) for part in parts]
+        rows = [self._bytes(part) if isinstance(part, bytes) else self._fixup(part) for part in parts]
         first = len(self._parts)
         self._parts += rows
         return self._new((first, len(rows), 0))
@@ -154,15 +166,15 @@ class Templates:
     def _bytes(self, code: bytes) -> _Part:
         start = len(self._pool)
         self._pool += code
-        return len(code), start, NO_FORM, 0, 0, NOTHING
+        return len(code), start, NO_ENCODING, 0, 0, NOTHING
 
-    def _hole(self, hole: Hole) -> _Part:
-        """Its bytes in the pool are never looked at, but there."""
-        _, start, *_ = self._bytes(bytes(hole.form.size))
-        if isinstance(hole.otherwise, str):
-            otherwise = self._new((0, 0, self.reason(hole.otherwise)))
+    def _fixup(self, fixup: Fixup) -> _Part:
+        """Its bytes in the pool are placeholders: code is copied from the pool whole, then fixups are filled in."""
+        _, start, *_ = self._bytes(bytes(fixup.encoding.size))
+        if isinstance(fixup.fallback, str):
+            fallback = self._new((0, 0, self.reason(fixup.fallback)))
         else:
-            otherwise = self._added(hole.otherwise)
-        form = self.forms.setdefault(hole.form, len(self.forms))
-        value = self.values.setdefault(hole.value, len(self.values))
-        return hole.form.size, start, form, value, hole.operand, otherwise
+            fallback = self._added(fixup.fallback)
+        encoding = self.encodings.setdefault(fixup.encoding, len(self.encodings))
+        value = self.values.setdefault(fixup.value, len(self.values))
+        return fixup.encoding.size, start, encoding, value, fixup.operand, fallback

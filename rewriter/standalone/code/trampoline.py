@@ -1,6 +1,7 @@
-"""What a machine makes for a standalone image: jumps, and trampolines that do by themselves what their probes want."""
+"""What a machine provides for standalone images: jumps, and trampolines that do by themselves what their probes ask
+for."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Final, Protocol
@@ -17,12 +18,12 @@ Masks = NDArray[np.uint32]
 
 
 class ImmovableError(Exception):
-    """An instruction or a task cannot be in a trampoline. Its text is the reason, to follow "refused: "."""
+    """An instruction or a task cannot be in a trampoline. The text is the reason, to follow "refused: "."""
 
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """Add one to the word at `CELL`, whatever other CPUs do to it at the same time."""
+    """Add one to the word at `CELL`, atomically with respect to other CPUs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,21 +33,21 @@ class Clock:
 
 @dataclass(frozen=True, slots=True)
 class Register:
-    """What is in a register before the site's instruction: its number in the trap frame."""
+    """The value of a register before the site's instruction; `number` is its index in the trap frame."""
 
     number: int
 
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """A number that is known."""
+    """A constant."""
 
     value: int
 
 
 @dataclass(frozen=True, slots=True)
 class Varying:
-    """A number below 2**31 that differs from site to site: the name of its column."""
+    """A number below 2**31 that differs from site to site; `name` is its column."""
 
     name: str
 
@@ -105,15 +106,15 @@ def placed(words: Sequence[Word]) -> Iterator[tuple[int, Word]]:
 @dataclass(frozen=True, slots=True)
 class Record:
     """Append a record to the ring of `kinst.targets.standalone`, which is at `RING` and has its first place at `FIRST`:
-    `SITE`, and what is in `words`. `mask` is its capacity - 1; `stride` is a record's bytes."""
+    `SITE`, and what `words` say. `mask` is the capacity - 1; `stride` is the size of a record in bytes."""
 
     mask: int
     stride: int
     words: tuple[Word, ...]
 
     @property
-    def behind(self) -> int:
-        """Bytes from the first place to the one that nobody reads."""
+    def discard(self) -> int:
+        """The offset from the first place of the one that is never read."""
         return (self.mask + 1) * self.stride
 
 
@@ -122,11 +123,11 @@ Task = Count | Record
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rows:
-    """Instructions that jumps cover, or that follow in their trampolines: columns.
+    """Instructions that jumps cover, or that follow in the same trampoline: columns.
 
-    `code` is (n, 16), with zeros behind each. `dead`: the registers and flags that are dead before it
-    (`kinst.rewriter.liveness`); `dead_behind`: where control goes on if it falls through. `has_stack`: the stack
-    pointer is one of a stack that may be pushed on. `group`: the number of the group that it is in, ascending.
+    `code` is (n, 16), padded with zeros. `dead`: the registers and flags that are dead before the instruction
+    (`kinst.rewriter.liveness`); `dead_after`: those that are dead where it falls through to. `has_stack`: the stack
+    pointer points to a stack that may be pushed on. `group`: the number of its group, ascending.
     """
 
     address: NDArray[np.uint64]
@@ -136,7 +137,7 @@ class Rows:
     flow: NDArray[np.uint8]
     code: NDArray[np.uint8]
     dead: Masks
-    dead_behind: Masks
+    dead_after: Masks
     has_stack: Mask
     group: Numbers
 
@@ -146,8 +147,8 @@ class Rows:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What some instructions have in common: all that their code in a trampoline depends on, but for holes. `detail` is
-    the machine's own."""
+    """What instructions with the same displaced code have in common: everything that this code depends on, apart from
+    its fixups. `detail` is the machine's own."""
 
     code: bytes
     kind: int
@@ -158,8 +159,8 @@ class Shape:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Shapes:
-    """Those of `Rows`, as columns: `code` is (n, 16), without what goes into holes. `is_own`: it is in a trampoline as
-    it is. `operand`: what `OPERAND` is."""
+    """The shapes of `Rows`, as columns: `code` is (n, 16), zero where fixups go. `is_own`: the instruction runs
+    unchanged in a trampoline. `operand`: the value of `OPERAND`."""
 
     is_own: Mask
     code: NDArray[np.uint8]
@@ -173,10 +174,10 @@ class Shapes:
 class Rules:
     """What groups a machine allows.
 
-    `unfinished`: flows that only the last instruction may have, `why_unfinished` else. A branch into the group leads to
-    where the instruction has moved if branches follow them (`Form.follows`), and is refused elsewhere, for the reason
-    `why_inside`. `compact`: if one is of so many bytes, tasks may be, too; 0: they are always alike. `jumps_by`: the
-    registers that jumps may go by if they are dead.
+    `unfinished`: flows that only the last instruction may have, else `why_unfinished`. A branch into the group is
+    retargeted to the displaced copy where branch encodings follow (`Encoding.follows`), else it is refused for
+    `why_inside`. `compact`: the size of an instruction whose presence in a group lets its tasks use short encodings; 0:
+    tasks are always encoded alike. `jumps_by`: the registers that jumps may use if they are dead.
     """
 
     unfinished: tuple[Flow, ...]
@@ -187,10 +188,11 @@ class Rules:
     jumps_by: int
 
 
-# Of machines whose instructions are words. Where the first one was is a jump to the trampoline: all may lead there.
+# For machines whose instructions are words. The jump to the trampoline replaces the whole first instruction, so a
+# branch to it is right.
 WORDS: Final = Rules(
     unfinished=tuple(flow for flow in Flow if flow not in (Flow.NEXT, Flow.BRANCH)),
-    why_unfinished="control leaves before it: what comes back would find a jump",
+    why_unfinished="control leaves in the middle of it, and would return into the jump",
     follows=False,
     why_inside="a jump of the same trampoline leads to it",
     compact=0,
@@ -199,47 +201,30 @@ WORDS: Final = Rules(
 NO_JUMP: Final = "a jump does not reach from there to its trampoline and back"
 
 
-class Maker(Protocol):
-    """One machine's code. All that it makes is position-independent: image and trampolines may be moved together.
+class TaskCode(Protocol):
+    """The function in `CodeGenerator.task`."""
 
-    Whatever a task does, the guest finds registers, flags, and memory but for red zones that are dead, as they were.
-    Trampolines are a multiple of the machine's instruction alignment. What raises ImmovableError has no such code.
-    """
+    def __call__(self, task: Task, dead: int, *, has_stack: bool, is_compact: bool) -> Parts:
+        """What is done before an instruction.
 
-    @property
-    def rules(self) -> Rules:
-        """What may be in a trampoline together."""
+        Args:
+            task: what to do.
+            dead: registers and flags that the code may change, of those that `CodeGenerator.needed` named.
+            has_stack: others may be saved on the stack.
+            is_compact: short encodings may be used (`Rules.compact`).
+
+        Raises:
+            ImmovableError: too few registers are dead and there is no stack, or a word cannot be read.
+        """
         ...
 
-    def needed(self, task: Task, dead: Masks) -> Masks:
-        """What of that matters to a task."""
-        ...
 
-    def task(self, task: Task, dead: int, *, has_stack: bool, is_compact: bool) -> Parts:
-        """What is done before an instruction. `dead` is `needed`."""
-        ...
+class StackRoles(Protocol):
+    """The function in `CodeGenerator.stack_roles`."""
 
-    def shapes(self, rows: Rows) -> Shapes:
-        """What tells the code of instructions apart."""
-        ...
-
-    def moved(self, shape: Shape) -> Parts:
-        """An instruction with the effect that it has where it was."""
-        ...
-
-    def leave(self, dead: int) -> Parts:
-        """A jump to `BEHIND`."""
-        ...
-
-    def jump(self, size: int, dead: int) -> Parts:
-        """A jump to `GOAL`, the shortest that is needed, in at most `size` bytes, by one of the dead registers."""
-        ...
-
-    def filler(self, size: int) -> bytes:
-        """Breakpoints, for what a jump leaves of an instruction."""
-        ...
-
-    def stack_roles(self, code: NDArray[np.uint8], offsets: Numbers, sizes: NDArray[np.uint8]) -> tuple[Mask, Mask]:
+    def __call__(
+        self, code: NDArray[np.uint8], offsets: Numbers, sizes: NDArray[np.uint8], /
+    ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """What instructions have to do with the stack.
 
         Args:
@@ -248,23 +233,43 @@ class Maker(Protocol):
             sizes: of them.
 
         Returns:
-            Which load the stack pointer with something other than itself and a constant or an index, or a frame pointer
-            in an epilogue: the functions they are in may run where there is no stack to push on. And which push, call
-            by the stack, or move the stack pointer by a number: so there is a stack. Some may do both.
+            Which instructions load the stack pointer with something other than itself and a constant or an index, or
+            the frame pointer in an epilogue: their functions may run where there is no stack to push on. And which
+            push, call through the stack, or move the stack pointer by a constant: there is a stack. Some may do both.
         """
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class CodeGenerator:
+    """One machine's code. All that it makes is position-independent: image and trampolines may be moved together.
+
+    Whatever a task does, the guest finds its registers, flags and memory as they were, except red zones that are dead.
+    Trampolines are a multiple of the machine's instruction alignment. A function that has no code for what is asked
+    raises ImmovableError.
+    """
+
+    rules: Rules
+    needed: Callable[[Task, Masks], Masks]  # which of the dead registers and flags a task's code depends on
+    task: TaskCode
+    shapes: Callable[[Rows], Shapes]
+    moved: Callable[[Shape], Parts]  # an instruction, with the effect that it has at its own address
+    leave: Callable[[int], Parts]  # a jump to `NEXT`, through one of the dead registers if need be
+    jump: Callable[[int, int], Parts]  # size, dead: the shortest jump to `GOAL` that reaches, in at most `size` bytes
+    filler: Callable[[int], bytes]  # size: breakpoints for what a jump leaves of the instructions it covers
+    stack_roles: StackRoles
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Tasks:
-    """Which of some `tasks` each site has, by number, and the columns of what goes into their holes."""
+    """Which of `tasks` each site has, by number, and the columns of values for their fixups."""
 
     tasks: tuple[Task, ...]
     number: Numbers
     values: Mapping[str, NDArray[np.uint64]]
 
 
-def maker(facts: ArchFacts) -> Maker:
-    """That of a machine of `kinst.targets.arch.registry`. Its module is imported at the first call."""
-    found: Maker = import_module(f"kinst.rewriter.standalone.{facts.name}.maker").MAKER
+def code_generator(facts: ArchFacts) -> CodeGenerator:
+    """The generator of a machine of `kinst.targets.arch.registry`. Its module is imported at the first call."""
+    found: CodeGenerator = import_module(f"kinst.rewriter.standalone.{facts.name}.generator").GENERATOR
     return found

@@ -1,6 +1,6 @@
-"""riscv64: instructions at other addresses than their own, with the effects that they had there.
+"""riscv64: instructions at other addresses than their own, with the effects that they have there.
 
-What it does is that of `kinst.runtime.trap.arch.riscv64`; diagrams are those of `kinst.rewriter.arch.riscv64`.
+The effects are those of `kinst.runtime.trap.arch.riscv64`; encodings are drawn in `kinst.rewriter.arch.riscv64`.
 """
 
 from collections.abc import Callable, Mapping
@@ -12,14 +12,14 @@ from kinst.rewriter.arch.patterns import Immediate
 from kinst.rewriter.arch.riscv64 import IMM_B, IMM_CB, IMM_CJ, IMM_J
 from kinst.rewriter.standalone.code.parts import TARGET, Parts
 from kinst.rewriter.standalone.code.trampoline import ImmovableError, Rows, Shape, Shapes
-from kinst.rewriter.standalone.riscv64.holes import JUMPS_BY, any_jump, branch, displaced_auipc, linked
+from kinst.rewriter.standalone.riscv64.fixups import JUMPS_BY, any_jump, branch, displaced_auipc, linked
 from kinst.targets.arch.riscv64 import RA, Kind
 from kinst.targets.columns import is_one_of
 
 _RD: Final = 31 << 7
 _JALR: Final = 0x67
-_NO_WAY: Final = "it goes farther than a jump reaches, and no register is dead there to go by"
-_OWN_LINK: Final = "it goes by the register in which it leaves where it was"
+_NO_WAY: Final = "its target is out of a jump's reach, and no register is dead there to jump through"
+_OWN_LINK: Final = "it jumps through its own link register"
 _BRANCHES: Final = (Kind.BEQ, Kind.BNE, Kind.BLT, Kind.BGE, Kind.BLTU, Kind.BGEU)
 _SHORT_BRANCHES: Final = (Kind.C_BEQZ, Kind.C_BNEZ)
 _LAYOUTS: Final = {
@@ -31,7 +31,7 @@ _LAYOUTS: Final = {
 
 
 def shapes(rows: Rows) -> Shapes:
-    """What tells the code of instructions apart: all but distances, and the registers that jumps may go by.
+    """What the displaced code depends on: everything but displacements, and the dead registers that jumps may use.
 
     `detail` is 1 if the instruction before it, in the same trampoline, is an auipc of the register that it writes.
     """
@@ -39,6 +39,7 @@ def shapes(rows: Rows) -> Shapes:
     words, masks = code.view("<u4")[:, 0], np.zeros(256, np.uint32)
     masks[[*_LAYOUTS]] = [layout.mask for layout in _LAYOUTS.values()]
     register = words >> 7 & 31
+    # `masks` is 0 for kinds without a displacement: the whole word counts.
     words &= ~masks[rows.kind]
     detail = np.zeros(len(rows), np.uint8)
     is_next = (rows.group[1:] == rows.group[:-1]) & (rows.kind[:-1] == Kind.AUIPC) & (register[1:] == register[:-1])
@@ -63,7 +64,8 @@ def _word(one: Shape) -> int:
 
 
 def _go(one: Shape, link: int = 0) -> Parts:
-    """To its target: a register that is dead before it is needed by what is there only after it has been written."""
+    """A jump to its target. The link register is written before the jump, so it cannot carry the address, dead or
+    not."""
     return any_jump(TARGET, one.dead & ~(1 << link), _NO_WAY)
 
 
@@ -99,7 +101,7 @@ def _c_jalr(one: Shape) -> Parts:
 
 
 def _branch(layout: Immediate, opposite: int) -> "_Move":
-    """A branch if it reaches; else the opposite one over a jump."""
+    """The branch if it reaches; else the opposite one over a jump."""
     return lambda one: branch(layout, _word(one), opposite, len(one.code), one.dead, _NO_WAY)
 
 

@@ -1,7 +1,8 @@
 """riscv64: what a record has of memory -> code: words of Linux's current task, and of the stack.
 
-In the kernel tp is the current task's address. It is none, but user mode's, in the first instructions after an entry
-from there, and nothing while the kernel has not set it.
+In the kernel tp holds the current task's address. In the first instructions after an entry from user mode it is still
+that mode's thread pointer, and before the kernel has set it, anything: only an address of the kernel's half, with the
+highest bit set, is read.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -19,8 +20,8 @@ _LARGEST: Final = 1 << 11  # beyond what an instruction holds
 
 @dataclass(frozen=True, slots=True)
 class Free:
-    """Names of registers: one to work with, and those of the ticket and the place. `frame`: by how many bytes the stack
-    pointer is lower than the guest's. `size` gives the bytes of lines of assembly."""
+    """Names of registers: a scratch register, and those of the ticket and the place. `frame`: by how many bytes the
+    stack pointer is lower than the guest's. `size` gives the bytes of lines of assembly."""
 
     base: str
     ticket: str
@@ -29,7 +30,7 @@ class Free:
     size: Callable[[str], int]
 
     def over(self, condition: str, *lines: str) -> list[str]:
-        """Lines that are left out if a condition holds."""
+        """Lines that are skipped if a condition holds."""
         return [f"{condition}, {_BRANCH + self.size(chr(10).join(lines))}", *lines]
 
 
@@ -61,8 +62,8 @@ def _loaded(member: Member, free: Free) -> list[str]:
 
 
 def _of_stack(at: int, stack: Stack, free: Free) -> list[str]:
-    """The ticket waits where the site's row will be; `base` is what is copied, the ticket's register and the place's
-    are from and to where, from the last word down."""
+    """The ticket waits in the record, where the site's number will be. The words are copied from the last one down,
+    through `base`: the registers of the ticket and the place point to the source and the destination meanwhile."""
     base, ticket, place = free.base, free.ticket, free.place
     copy = [
         f"slli {base}, {base}, 3",

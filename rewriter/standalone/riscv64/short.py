@@ -1,6 +1,6 @@
-"""riscv64: instructions of 4 bytes that trampolines are made of -> those of 2 bytes that do the same.
+"""riscv64: the instructions of 4 bytes that trampolines are made of -> those of 2 bytes that do the same.
 
-Only where the code itself has some: else the CPU may have none ("C" 26.3, 26.5).
+Used only where the code itself has some: else the CPU may lack them ("C" 26.3, 26.5).
 
     15  13  12   11 7 6      2 1  0     15  13  12    11 7 6            2 1  0     15    12 11 7 6   2 1  0
    | 000 | imm5 | rd | imm4:0 | 01 |   | 011 | imm9 | 00010 | 4|6|8:7|5 | 01 |   | 100 .  | rd | rs2 | 10 |
@@ -18,13 +18,13 @@ from kinst.rewriter.arch.riscv64 import IMM_CI, IMM_I, IMM_S
 from kinst.targets.arch.riscv64 import SP
 
 _ADDI16SP: Final = Immediate(((6, 1, 4), (2, 1, 5), (5, 1, 6), (3, 2, 7), (12, 1, 9)), 10)
-# Unsigned: the bit of the sign is never set.
+# Unsigned: the sign bit is never set, so ten bits hold 9.
 _LDSP: Final = Immediate(((5, 2, 3), (12, 1, 5), (2, 3, 6)), 10)
 _SDSP: Final = Immediate(((10, 3, 3), (7, 3, 6)), 10)
 
 
 def shortened(code: bytes) -> bytes:
-    """The same instruction in 2 bytes if there is such a one."""
+    """The same instruction in 2 bytes, if there is one."""
     word = int.from_bytes(code, "little")
     short = _short(word, word >> 7 & 31, word >> 15 & 31, word >> 20 & 31) if len(code) == 4 else None
     return code if short is None else short.to_bytes(2, "little")

@@ -1,4 +1,4 @@
-"""Instructions of riscv64 -> those that lead to another stack, and those that rely on the one that there is."""
+"""Instructions of riscv64 -> those that lead to another stack, and those that rely on the current one."""
 
 from typing import Final
 
@@ -16,7 +16,7 @@ _SP: Final = np.uint32(1 << SP)
 def stack_roles(
     code: NDArray[np.uint8], offsets: NDArray[np.int64], sizes: NDArray[np.uint8]
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """See `Maker.stack_roles`. What swaps sp with a system register does both."""
+    """See `CodeGenerator.stack_roles`. A swap of sp with a system register does both."""
     words = units_at(code, offsets, 2)
     is_long = sizes == 4
     words[is_long] |= units_at(code, offsets[is_long] + 2, 2) << np.uint32(16)
@@ -32,7 +32,8 @@ _RETURNS: Final = (0x1020_0073, 0x3020_0073, 0x7020_0073)  # sret, mret, mnret
 
 
 def _switches(words: NDArray[np.uint32]) -> NDArray[np.bool_]:
-    """addi and andi of sp, addi of s0, add and sub to sp stay on the stack."""
+    """All writes of sp but addi and andi of sp, addi of s0, and add and sub of sp and a register, which stay on the
+    stack."""
     opcode, rd, rs1 = words & 0x7F, words >> 7 & 31, words >> 15 & 31
     operation = words & 0xFE00_707F
     adds = (words & 0x707F == 0x13) & is_one_of(rs1, (SP, FP))
@@ -43,7 +44,7 @@ def _switches(words: NDArray[np.uint32]) -> NDArray[np.bool_]:
 
 
 def _short_switches(words: NDArray[np.uint32]) -> NDArray[np.bool_]:
-    """c.addiw, c.li; c.slli, c.lwsp, c.ldsp; c.mv other than from s0. c.lui of sp is c.addi16sp."""
+    """c.addiw, c.li, c.slli, c.lwsp, c.ldsp, and c.mv other than from s0. c.lui of sp is c.addi16sp, which stays."""
     group, rd, rs2 = words & 0xE003, words >> 7 & 31, words >> 2 & 31
     writes = is_one_of(group, (0x2001, 0x4001, 0x0002, 0x4002, 0x6002))
     moves = (words & 0xF003 == 0x8002) & ~is_one_of(rs2, (0, FP))

@@ -1,49 +1,44 @@
-"""riscv64: what is done before a site's instruction -> code. Only atomic instructions touch what CPUs share."""
+"""riscv64: what is done before a site's instruction -> code. Only atomic instructions (Zaamo) touch what CPUs share."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Final, assert_never
+from typing import Final
 
 from kinst.rewriter.arch.patterns import distance
 from kinst.rewriter.patching.riscv64 import encode
-from kinst.rewriter.standalone.code import scratch
-from kinst.rewriter.standalone.code.parts import HERE, Parts
-from kinst.rewriter.standalone.code.recording import Plain, registers_of, stores
+from kinst.rewriter.standalone.code import word_tasks
+from kinst.rewriter.standalone.code.parts import Parts
 from kinst.rewriter.standalone.code.scratch import Scratch
 from kinst.rewriter.standalone.code.template import Assembly, assembled
-from kinst.rewriter.standalone.code.trampoline import (
-    Clock,
-    Constant,
-    Count,
-    Cpu,
-    Masks,
-    Record,
-    Register,
-    Task,
-    Varying,
-)
+from kinst.rewriter.standalone.code.trampoline import Masks, Record, Task
+from kinst.rewriter.standalone.code.word_tasks import Dialect, Routine
 from kinst.rewriter.standalone.riscv64 import reads
-from kinst.rewriter.standalone.riscv64.holes import address_hole, number_hole
+from kinst.rewriter.standalone.riscv64.fixups import address_fixup, number_fixup
 from kinst.rewriter.standalone.riscv64.short import shortened
 from kinst.targets.arch.riscv64 import GENERAL, PC, RISCV64, SP
 
-# What may be saved and given back: not what interrupts' handlers find the CPU, its globals and frames by.
+# Without sp, gp, tp and s0: interrupt handlers find the CPU, its globals and its frames by them.
 _USABLE: Final = tuple(
     map(
         GENERAL.index, (*(f"t{n}" for n in range(7)), *(f"a{n}" for n in range(7, -1, -1)), *GENERAL[18:28], "s1", "ra")
     )
 )
-_TO_COUNT, _TO_RECORD = 2, 3  # registers that they take
-_COUNT: Final = """
+_COUNT: Final = Routine(
+    ("cell", "one"),
+    """
     la {cell}, cell
     li {one}, 1
     amoadd.d zero, {one}, ({cell})
-"""
-_CLOCK, _NUMBER = "time", "mhartid"  # of the CPU
-# The place of record n is n modulo the capacity: its lowest bits. Whoever finds the highest bit of its first word set,
-# since somebody still writes there, takes the place that nobody reads.
-_RECORD: Final = """
+""",
+)
+# Record n is in place n modulo the capacity, a power of two: the lowest bits of n. A writer that finds the highest bit
+# of the place's first word set, since another still writes there, takes the place that is never read. The fence orders
+# the words before the ticket, which readers on other harts look for (RVWMO keeps no order of stores to different
+# addresses).
+_RECORD: Final = Routine(
+    ("ring", "ticket", "place"),
+    """
     la {ring}, ring
     li {place}, 1
     amoadd.d {ticket}, {place}, ({ring})
@@ -55,61 +50,44 @@ _RECORD: Final = """
     li {ring}, 1
     slli {ring}, {ring}, 63
     amoor.d {ring}, {ring}, ({place})
-    {taken}
-    {reads}
+    {discard}
+    {memory}
     {words}
     addi {ticket}, {ticket}, 1
     fence
     sd {ticket}, 0({place})
-"""
+""",
+)
 
 
 def needed(task: Task, dead: Masks) -> Masks:
-    """The registers that it takes."""
-    if isinstance(task, Count):
-        return scratch.needed(_TO_COUNT, _USABLE, dead)
-    return scratch.needed(_TO_RECORD, _USABLE, dead, registers_of(task))
+    """See `CodeGenerator.needed`."""
+    return word_tasks.needed(_DIALECT, task, dead)
 
 
-def done(task: Task, dead: int, *, has_stack: bool, is_compact: bool) -> Parts:
-    """The task, with instructions of 2 bytes or without."""
-    assembly = _SHORT if is_compact else _PLAIN
-    match task:
-        case Count():
-            return assembled(assembly, _counting(dead, has_stack=has_stack))
-        case Record():
-            return assembled(assembly, _recording(task, dead, assembly, has_stack=has_stack))
+def task_code(task: Task, dead: int, *, has_stack: bool, is_compact: bool) -> Parts:
+    """See `CodeGenerator.task`."""
+    assembly, dialect = (_SHORT, _SHORT_DIALECT) if is_compact else (_PLAIN, _DIALECT)
+    return assembled(assembly, word_tasks.task_text(dialect, task, dead, has_stack=has_stack))
 
 
-def _counting(dead: int, *, has_stack: bool) -> str:
-    """One more in the cell."""
-    chosen = scratch.scratch(_TO_COUNT, _USABLE, dead, has_stack=has_stack)
-    cell, number = _names(chosen)
-    return _kept(chosen, _COUNT.format(cell=cell, one=number))
+def _index(place: str, ticket: str, mask: int) -> str:
+    """By two shifts: andi takes masks of 11 bits only."""
+    unused = 64 - mask.bit_length()
+    return f"slli {place}, {ticket}, {unused}\nsrli {place}, {place}, {unused}" if mask else f"li {place}, 0"
 
 
-def _recording(task: Record, dead: int, assembly: Assembly, *, has_stack: bool) -> str:
-    """A record of the ring. The ticket is stored last: who reads it finds the rest."""
-    chosen = scratch.scratch(_TO_RECORD, _USABLE, dead, registers_of(task), has_stack=has_stack)
-    ring, ticket, place = _names(chosen)
-    free = reads.Free(ring, ticket, place, chosen.frame, lambda lines: len(assembly.encode(lines)))
-    text = _RECORD.format(
-        ring=ring,
-        ticket=ticket,
-        place=place,
-        index=_index(place, ticket, task.mask),
-        stride=task.stride,
-        taken="\n".join(free.over(f"bge {ring}, zero", *_elsewhere(task, free))),
-        reads=reads.of_memory(task, free, has_stack=has_stack),
-        words=stores(task, partial(_load, chosen, ring), f"sd {{register}}, {{offset}}({place})"),
-    )
-    return _kept(chosen, text)
+def _free(assembly: Assembly, names: Mapping[str, str], frame: int) -> reads.Free:
+    """Branches count in bytes, so it matters which lines have a short form."""
+    base, ticket, place = (names[role] for role in _RECORD.roles)
+    return reads.Free(base, ticket, place, frame, lambda lines: len(assembly.encode(lines)))
 
 
-def _elsewhere(task: Record, free: reads.Free) -> list[str]:
-    """From the place of a ticket to the one that nobody reads. No other needs the ticket."""
-    base, ticket, place = free.base, free.ticket, free.place
-    return [
+def _discard(assembly: Assembly, task: Record, names: Mapping[str, str]) -> str:
+    """From the place of a ticket to the one that is never read, unless the place was free. There the ticket is not
+    needed any more."""
+    base, ticket, place = (names[role] for role in _RECORD.roles)
+    lines = [
         *_index(base, ticket, task.mask).splitlines(),
         f"li {ticket}, {task.mask + 1}",
         f"sub {base}, {ticket}, {base}",
@@ -117,37 +95,19 @@ def _elsewhere(task: Record, free: reads.Free) -> list[str]:
         f"mul {base}, {base}, {ticket}",
         f"add {place}, {place}, {base}",
     ]
+    return "\n".join(_free(assembly, names, 0).over(f"bge {base}, zero", *lines))
 
 
-def _index(place: str, ticket: str, mask: int) -> str:
-    """The bits of the mask, which are the lowest."""
-    unused = 64 - mask.bit_length()
-    return f"slli {place}, {ticket}, {unused}\nsrli {place}, {place}, {unused}" if mask else f"li {place}, 0"
+def _memory(assembly: Assembly, task: Record, names: Mapping[str, str], frame: int, *, has_stack: bool) -> str:
+    return reads.of_memory(task, _free(assembly, names, frame), has_stack=has_stack)
 
 
-def _load(chosen: Scratch, spare: str, word: Plain) -> tuple[str, str]:
-    """The register that a word is in, and the line that loads it."""
-    match word:
-        case Clock() | Cpu():
-            return spare, f"csrr {spare}, {_CLOCK if isinstance(word, Clock) else _NUMBER}"
-        case Varying(name):
-            return spare, f"number {spare}, {name}"
-        case Constant(value):
-            return spare, "\n".join(_number_in(spare, distance(0, value)))
-        case Register(number) if number == PC:
-            return spare, f"la {spare}, {HERE}"
-        case Register(number) if number == SP:
-            return spare, f"addi {spare}, sp, {chosen.frame}"
-        case Register(number) if number in chosen.saved:
-            return spare, f"ld {spare}, {chosen.place(number)}(sp)"
-        case Register(number):
-            return GENERAL[number], ""
-        case other:
-            assert_never(other)
+def _constant(register: str, value: int) -> str:
+    return "\n".join(_number_in(register, distance(0, value)))
 
 
 def _number_in(register: str, value: int) -> list[str]:
-    """li, or of more than 32 bits the upper ones, a shift, and the lower ones, 12 at a time."""
+    """li; beyond 32 bits the upper part, a shift, and the lower 12 bits, which addi takes as a signed number."""
     if -(1 << 31) <= value < 1 << 31:
         return [f"li {register}, {value}"]
     low = (value & 0xFFF) - ((value & 0x800) << 1)
@@ -155,24 +115,10 @@ def _number_in(register: str, value: int) -> list[str]:
     return [*upper, f"addi {register}, {register}, {low}"] if low else upper
 
 
-def _names(chosen: Scratch) -> Sequence[str]:
-    return [GENERAL[number] for number in chosen.registers]
-
-
-def _kept(chosen: Scratch, text: str) -> str:
-    """The text between saving registers on the stack and giving them back."""
-    if not chosen.saved:
-        return text
+def _save(chosen: Scratch) -> tuple[list[str], list[str]]:
     places = [f"{GENERAL[number]}, {chosen.place(number)}(sp)" for number in chosen.saved]
-    return "\n".join(
-        [
-            f"addi sp, sp, -{chosen.frame}",
-            *(f"sd {place}" for place in places),
-            text,
-            *(f"ld {place}" for place in places),
-            f"addi sp, sp, {chosen.frame}",
-        ]
-    )
+    down, up = f"addi sp, sp, -{chosen.frame}", f"addi sp, sp, {chosen.frame}"
+    return [down, *(f"sd {place}" for place in places)], [*(f"ld {place}" for place in places), up]
 
 
 def _encoded(lines: str) -> bytes:
@@ -183,5 +129,28 @@ def _encoded_short(lines: str) -> bytes:
     return b"".join(shortened(encode(line, 0)) for line in lines.splitlines())
 
 
-_PLAIN: Final = Assembly(_encoded, address_hole, number_hole, RISCV64.operand_registers)
+_PLAIN: Final = Assembly(_encoded, address_fixup, number_fixup, RISCV64.operand_registers)
 _SHORT: Final = replace(_PLAIN, encode=_encoded_short)
+_DIALECT: Final = Dialect(
+    usable=_USABLE,
+    registers=GENERAL,
+    pc=PC,
+    stack_pointer=SP,
+    unrecordable={},
+    count=_COUNT,
+    record=_RECORD,
+    spare="ring",
+    index=_index,
+    discard=partial(_discard, _PLAIN),
+    memory=partial(_memory, _PLAIN),
+    constant=_constant,
+    address="la {register}, {name}",
+    number="number {register}, {name}",
+    clock="csrr {register}, time",
+    cpu="csrr {register}, mhartid",
+    stack="addi {register}, sp, {offset}",
+    load_saved="ld {register}, {offset}(sp)",
+    store="sd {register}, {offset}({place})",
+    save=_save,
+)
+_SHORT_DIALECT: Final = replace(_DIALECT, discard=partial(_discard, _SHORT), memory=partial(_memory, _SHORT))

@@ -1,7 +1,7 @@
-"""riscv64: how far it is -> the word that holds it (unprivileged manual, "RV32I").
+"""riscv64: a distance -> the word that holds it (unprivileged manual, "RV32I").
 
  31                  12 11 7 6     0
-| imm20|10:1|11|19:12  | rd | 1101111 |    jal: within 1 MiB
+| imm20|10:1|11|19:12 | rd | 1101111 |     jal: within 1 MiB
 """
 
 from typing import Final

@@ -48,8 +48,8 @@ def moved_trampoline(facts: ArchFacts) -> MovedTrampoline | None:
 
 
 def out_of_line_trampoline(facts: ArchFacts) -> MovedTrampoline | None:
-    """A function that makes a trampoline for the kinds in `ArchFacts.aside`; None if there are none."""
-    if not facts.aside:
+    """A function that makes a trampoline for the kinds in `ArchFacts.out_of_line`; None if there are none."""
+    if not facts.out_of_line:
         return None
     match facts.name:
         case ARM64.name:

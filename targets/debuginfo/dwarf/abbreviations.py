@@ -1,4 +1,4 @@
-""".debug_abbrev -> for each code of a unit how to get over such an entry, and what it is made of (DWARF 5, 7.5.3).
+""".debug_abbrev -> for each code of a unit how to skip such an entry, and what it is made of (DWARF 5, 7.5.3).
 
 Skipping an entry must take almost no time, so each declaration is made into a plan once: how many bytes such entries
 have if all their values have a fixed size, and where DW_AT_sibling is. The units of a kernel have 200 declarations
@@ -35,7 +35,7 @@ class Declaration:
     attributes: tuple[tuple[int, int, int], ...] = ()
     name_places: tuple[int, ...] = ()  # where in an entry the names of a subprogram are, if that is fixed
     has_names: bool = False
-    has_floating_names: bool = False  # some are behind something of variable length
+    has_floating_names: bool = False  # some are after something of variable length
     is_reference: bool = False  # a subprogram or inlined copy that refers to another entry
     is_abstract: bool = False  # a subprogram with DW_AT_inline
     has_frame: bool = False  # a subprogram with DW_AT_frame_base
@@ -53,21 +53,21 @@ class Declaration:
 
 _FAR_BYTES: Final = re.compile(rb"[\x31\x47][\x10\x16]")  # an origin and its form, or what looks like it
 
-# How many bytes the fixed part has, code and all; where DW_AT_sibling is (0: no use); the steps behind the fixed part.
+# Bytes of the fixed part, code included; where DW_AT_sibling is (0: not usable); the steps after the fixed part.
 Plan = tuple[int, int, tuple[int, ...], Declaration]
 Plans = dict[int | bytes, Plan]  # by code: its number if that is one byte, else its bytes
 NULL_PLAN: Final[Plan] = (1, 0, (), Declaration(0))
 
 _LEB = rb"[\x80-\xff]*+[\x00-\x7f]"
 _NOT_ZERO = rb"(?:[\x80-\xff]++[\x00-\x7f]|[\x01-\x7f])"
-# code | tag, children, (attribute, form)*, 0, 0; DW_FORM_implicit_const has its value behind it.
+# code | tag, children, (attribute, form)*, 0, 0; DW_FORM_implicit_const has its value after it.
 _DECLARATION: Final = re.compile(
     rb"(%b)(%b[\x00\x01](?:%b(?:\x21%b|%b))*+\x00\x00)" % (_NOT_ZERO, _LEB, _NOT_ZERO, _LEB, _LEB)
 )
 
 
 class Abbreviations:
-    """The plans of all units, made when a unit is looked into."""
+    """The plans of all units, made when a unit is opened."""
 
     def __init__(self, section: bytes) -> None:
         """`section` is the content of .debug_abbrev; nothing is read yet."""
@@ -88,11 +88,11 @@ class Abbreviations:
         return found
 
     def far_tables(self, ends: Mapping[int, int], sizes: Sizes) -> set[int]:
-        """Offsets of the tables in which a subprogram or inlined copy may refer to another unit, as LTO and dwz do it.
+        """Offsets of the tables in which a subprogram or inlined copy may refer to another unit, as LTO and dwz do.
 
         Args:
             ends: the offset of each table, and where the next begins, ascending.
-            sizes: of a unit; which one does not matter.
+            sizes: of a unit; any will do.
         """
         starts, found = list(ends), set[int]()
         for match in _FAR_BYTES.finditer(self._section):
@@ -135,7 +135,7 @@ class Abbreviations:
         table = self._section[offset:end]
         found = _DECLARATION.findall(table)
         size = sum(len(code) + len(body) for code, body in found)
-        # `findall` passes over what does not match. Everything matched: the table is whole.
+        # `findall` skips what does not match. If everything matched, the table is whole.
         if table[size:] == b"\0":
             return found
         found, at = [], 0
@@ -241,7 +241,7 @@ def _quick(attributes: tuple[tuple[int, int, int], ...], sizes: Sizes, code_size
 
 
 def _plan(declaration: Declaration, sizes: Sizes, code_size: int) -> Plan:
-    """Steps of fixed size that follow one another become one."""
+    """Consecutive steps of fixed size become one."""
     size, sibling, steps = code_size, 0, list[int]()
     for attribute, form, _ in declaration.attributes:
         how = step(form, sizes)

@@ -1,9 +1,11 @@
 """Bytes in a section of hundreds of megabytes -> where they are, at the speed of memory.
 
 Pieces that fit into the processor's cache are copied, and numpy compares two bytes of a pattern with the whole piece at
-once. That is three times as fast as `bytes.find`, which compares one place after another. Many patterns of four bytes
-are searched together, by a table of their possible first two bytes. Pages are released as soon as they have been
-searched: the system keeps them in its cache, but the process does not grow by the size of the section.
+once: three times as fast as `bytes.find`, which compares one place after another. Many patterns of four bytes are
+searched together, by a table of their possible first two bytes.
+
+Pages are released as soon as they have been searched: the system keeps them in its cache, but the process does not grow
+by the size of the section.
 """
 
 import mmap
@@ -17,7 +19,7 @@ from numpy.typing import NDArray
 _PIECE: Final = 1 << 19
 _FEW: Final = 24  # patterns that are searched for one by one
 _TAIL: Final = 4  # bytes at the end of a string by which many are searched together
-_SMALL: Final = 1 << 16  # what `bytes.find` does in no time
+_SMALL: Final = 1 << 16  # bytes that `bytes.find` searches in no time
 
 
 def find_all(data: bytes, wanted: bytes) -> list[int]:
@@ -52,7 +54,8 @@ def places_of(data: memoryview, patterns: Sequence[bytes]) -> list[int]:
 
 
 def _rarest(pattern: bytes) -> tuple[int, np.uint16]:
-    """The two bytes of a pattern to look for, and where they are in it: zeros are everywhere in debug information."""
+    """The two bytes of a pattern to search for, and their places in it: the rarest, since zeros are everywhere in debug
+    information."""
     at = min(range(len(pattern) - 1), key=lambda place: (pattern[place : place + 2].count(0), place))
     return at, np.frombuffer(pattern, np.uint16, 1, at)[0]
 
@@ -80,7 +83,7 @@ def places_of_words(data: memoryview, words: Sequence[int]) -> list[int]:
 
 
 def places_of_strings(data: memoryview, texts: Collection[bytes]) -> list[int]:
-    """Every place, ascending, where one of some texts is a string or the end of one: linkers merge strings so."""
+    """Every place, ascending, where one of some texts is a string or the end of one: linkers merge string tails."""
     if len(texts) <= _FEW:
         return places_of(data, [text + b"\0" for text in texts])
     long, found = {text for text in texts if len(text) >= _TAIL}, list[int]()
@@ -101,7 +104,7 @@ def places_of_strings(data: memoryview, texts: Collection[bytes]) -> list[int]:
 
 
 class Mapped:
-    """The mapped file that bytes are in, if they are."""
+    """The mapped file that holds the bytes, if there is one."""
 
     def __init__(self, data: memoryview) -> None:
         """`data`: a part of the file."""
@@ -114,11 +117,11 @@ class Mapped:
             self._start = _address(data) - _address(self._file)
 
     def pages(self, start: int) -> None:
-        """Gives back the pages of the piece that starts at an offset; they are read again when they are asked for."""
+        """Give back the pages of the piece that starts at an offset; they are read again on demand."""
         self.stretch(start, start + _PIECE)
 
     def stretch(self, start: int, end: int) -> None:
-        """The same for all from one offset up to another."""
+        """The same from one offset to another."""
         if self._file is not None:
             first = (self._start + start) // mmap.PAGESIZE * mmap.PAGESIZE
             self._file.madvise(mmap.MADV_DONTNEED, first, min(self._start + end, len(self._file)) - first)

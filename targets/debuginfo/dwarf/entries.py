@@ -32,7 +32,7 @@ class NamedEntry:
         self._entries = entries
         self._signed = signed
         self._raw = raw
-        # In .debug_info; below zero in .debug_types. It is the identity of the entry.
+        # In .debug_info; below zero in .debug_types. It identifies the entry.
         self.offset = -1 - raw.offset if entries.units in signed.old else raw.offset
         self.tag = TAGS.get(raw.declaration.tag, "")
 
@@ -47,12 +47,12 @@ class NamedEntry:
 
     @property
     def full_name(self) -> str:
-        """The name; also of the definition of something that was declared before, whose entry only refers to that."""
+        """The name; also of the definition of something declared earlier, whose entry only refers to that."""
         holder = self._holder("name")
         return "" if holder is None else holder.name
 
     def has(self, attribute: str) -> bool:
-        """Whether it has the attribute (and it is not false, if it is a flag)."""
+        """Whether it has the attribute, and if that is a flag whether it is true."""
         form, value = self._raw.values.get(ATTRIBUTES[attribute], (Form.FLAG, 0))
         return form != Form.FLAG or value != 0
 
@@ -69,7 +69,7 @@ class NamedEntry:
         return None if holder is None else holder._target(attribute)
 
     def children(self) -> Iterator["NamedEntry"]:
-        """The entries directly in it, up to the first that cannot be read."""
+        """The direct children, up to the first that cannot be read."""
         last = self._raw.end - 1
         try:
             for child in self._entries.children(self._raw):
@@ -106,7 +106,7 @@ class NamedEntry:
             return None
 
     def _defined(self, entries: UnitEntries, raw: Entry) -> tuple[UnitEntries, Entry]:
-        """What an entry stands for that says no more than which type has a unit of its own."""
+        """The type itself, if the entry only names one that has a unit of its own."""
         form, value = raw.values.get(ATTRIBUTES["signature"], (0, b""))
         return self._signed.find(value) if form == Form.REF_SIG8 and isinstance(value, int) else (entries, raw)
 
@@ -119,7 +119,7 @@ class NamedEntry:
         return self._entries.units.entry(value)
 
     def _holder(self, attribute: str) -> "NamedEntry | None":
-        """The entry itself or the one that it completes, whichever has the attribute."""
+        """The entry itself, or the one that it completes, whichever has the attribute."""
         entry: NamedEntry | None = self
         for _ in range(_LONGEST_CHAIN):
             if entry is None or ATTRIBUTES[attribute] in entry._raw.values:

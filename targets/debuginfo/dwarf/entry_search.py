@@ -1,15 +1,15 @@
-"""Names and addresses -> the top-level entries of DWARF that have them, out of any number of units.
+"""Names and addresses -> the top-level entries of DWARF that have them, among any number of units.
 
 Nothing is parsed until a name is looked up. Then .debug_info is searched, piece by piece, for the bytes of the name or
-of its offset in .debug_str, so that a name in every unit is found at once. What comes before such bytes shows whether
-an entry of a wanted kind may begin there, and a walk over the top level of that one unit confirms it. Things with an
+of its offset in .debug_str, so that a name in every unit is found at once. What precedes such bytes shows whether an
+entry of a wanted kind may begin there, and a walk over the top level of that one unit confirms it. Things with an
 address are also found by the bytes of the address, even if a thousand units declare them.
 """
 
 from collections.abc import Collection, Iterator
 from contextlib import suppress
 from functools import cached_property
-from itertools import groupby, product
+from itertools import product
 from typing import Final
 
 from kinst.targets.debuginfo.dwarf.abbreviations import Declaration
@@ -22,9 +22,10 @@ from kinst.targets.debuginfo.dwarf.scan import holders
 from kinst.targets.debuginfo.dwarf.sections import DebugSections
 from kinst.targets.debuginfo.dwarf.top_level import code_at, top_level_at
 from kinst.targets.debuginfo.dwarf.type_units import DAMAGED, SignedTypes
+from kinst.targets.debuginfo.dwarf.unit_places import by_unit, ignored
 from kinst.targets.debuginfo.dwarf.units import Unit, UnitEntries, Units
 
-_FEW: Final = 24  # places of a name in .debug_str that are looked for one by one
+_FEW: Final = 24  # places of a name in .debug_str that are searched for one by one
 _SMALLEST, _LARGEST = 1 << 20, 1 << 25  # pieces of .debug_info that are searched at a time
 _NAME: Final = ATTRIBUTES["name"]
 _DECLARATION: Final = ATTRIBUTES["declaration"]
@@ -77,7 +78,7 @@ class DebugInfo:
         wanted = address.to_bytes(8, "little")
         wanted = wanted if "subprogram" in tags else _OP_ADDR + wanted
         for units in self._searched[:1]:
-            for unit, places in _by_unit(units, iter(places_of(units.info, [wanted]))):
+            for unit, places in by_unit(units, places_of(units.info, [wanted]), ignored):
                 for entry in self._holders(units, unit, places):
                     if entry.tag in tags and entry.address() == address:
                         yield entry
@@ -96,13 +97,13 @@ class DebugInfo:
         whole, ends = self._strings(text)
         searches = [(text, whole), (b"", ends)] if ends else [(text, whole)]
         for units, (inline, words) in product(self._searched, searches):
-            for unit, places in _by_unit(units, _lazily(units.info, inline, words)):
+            for unit, places in by_unit(units, _lazily(units.info, inline, words), ignored):
                 entries = _open(units, unit)
                 if entries is not None:
                     yield entries, places
 
     def _strings(self, text: bytes) -> tuple[list[int], list[int]]:
-        """Where the sections of strings have a name by itself, and where as the end of another."""
+        """Where the string sections have a name by itself, and where as the end of another."""
         whole, ends = list[int](), list[int]()
         for section in ("str", "line_str"):
             data = self._content(section)
@@ -117,7 +118,8 @@ class DebugInfo:
             return memoryview(b"")
 
     def _backs(self, entries: UnitEntries, tags: Collection[str], *, declarations: bool) -> Backs | None:
-        """By the codes of a unit's entries that are wanted; None if some have their name at no fixed place."""
+        """For the codes of a unit's entries that are wanted, how far before the name an entry begins; None if some have
+        their name at no fixed place."""
         numbers, found = {_NUMBERS[tag] for tag in tags}, {}
         for code, (_, _, _, declaration) in entries.plans.items():
             if declaration.tag not in numbers:
@@ -210,7 +212,7 @@ def _is_wanted(entry: NamedEntry, tags: Collection[str], *, declarations: bool) 
 
 
 def _name_place(declaration: Declaration, sizes: Sizes) -> int | None:
-    """How far behind the code of an entry its name is; None if that is not fixed."""
+    """The distance of the name from the code of an entry; None if it is not fixed."""
     place = 0
     for attribute, form, _ in declaration.attributes:
         if attribute == _NAME:
@@ -234,17 +236,3 @@ def _lazily(info: memoryview, text: bytes, words: list[int]) -> Iterator[int]:
             found.update(places_of_words(info[start : start + size + 3], words[_FEW:]))
         yield from (start + place for place in sorted(found) if place < size)
         start, size = start + size, min(2 * size, _LARGEST)
-
-
-def _by_unit(units: Units, places: Iterator[int]) -> Iterator[tuple[Unit, list[int]]]:
-    """Offsets into .debug_info -> units with offsets into them. What no unit holds is passed over."""
-
-    def unit_at(place: int) -> Unit | None:
-        try:
-            return units.at(place)
-        except DAMAGED:
-            return None
-
-    for unit, group in groupby(places, unit_at):
-        if unit is not None:
-            yield unit, [place - unit.offset for place in group]

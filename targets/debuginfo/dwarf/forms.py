@@ -1,6 +1,6 @@
 """Attribute forms of DWARF 2 to 5 (7.5.6): how long a value is, and bytes -> the value.
 
-What a form means to a reader that skips is a `Step`: a number of bytes, or one of a few ways to find the end.
+To a reader that skips values a form is a `Step`: a number of bytes, or one of a few ways to find the end.
 """
 
 import struct
@@ -40,7 +40,7 @@ ELSEWHERE: Final = frozenset({Form.REF_SUP4, Form.REF_SUP8, Form.STRP_SUP, Form.
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """What the header of a unit says of the size of its values."""
+    """What the header of a unit says about the size of its values."""
 
     version: int
     address: int
@@ -53,7 +53,7 @@ class Sizes:
 
 
 def step(form: int, sizes: Sizes) -> int:
-    """How to get over a value.
+    """How to skip a value.
 
     Raises:
         ImageError: there is no such form.
@@ -97,7 +97,7 @@ def _after_counted(data: bytes, at: int, how: int) -> int:
 
 
 def read_form(data: bytes, at: int, form: int, sizes: Sizes) -> tuple[int, int | bytes, int]:
-    """A value: its form (never INDIRECT), what stands there (a number, or the bytes of a block or string), its end."""
+    """A value: its form (never INDIRECT), its content (a number, or the bytes of a block or string), and its end."""
     if form == Form.INDIRECT:
         form, at = leb(data, at)
         if form in (Form.INDIRECT, Form.IMPLICIT_CONST):

@@ -1,7 +1,7 @@
 """The header of a line number program -> the files that DW_AT_decl_file and DW_AT_call_file mean (DWARF 5, 6.2.4).
 
-Its lists are read here, a name when it is asked for: 0.08 ms a unit of GNU Mach, and 3 ms with pyelftools. Nothing asks
-for the lines of code.
+Its lists are read here, a name when it is asked for: 0.08 ms a unit of GNU Mach, and 3 ms with pyelftools. Nothing
+needs the lines of code.
 """
 
 import re
@@ -21,7 +21,7 @@ _MOST: Final = 1 << 20  # files of a unit; more is damage
 _USUAL: Final = re.compile(rb"(?s)(.{4})([\x80-\xff]*+[\x00-\x7f])")
 
 _Value = tuple[int, int | bytes]  # form, and what stands there
-# A name and the number of its directory; or the bytes of both as gas writes them, read when the file is asked for.
+# A name and the number of its directory; or the bytes of both as gas writes them, decoded when the file is asked for.
 _Row = tuple[_Value, int] | tuple[bytes, bytes]
 
 

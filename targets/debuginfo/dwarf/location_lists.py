@@ -61,7 +61,7 @@ def _old_list(entries: UnitEntries, at: int) -> Iterator[Place]:
 
 
 def _new_list(entries: UnitEntries, at: int, scope: list[tuple[int, int]]) -> Iterator[Place]:
-    """.debug_loclists (7.7.3): a kind (1), what belongs to it, and length and expression if it tells a place."""
+    """.debug_loclists (7.7.3): a kind (1), its operands, and length and expression if it gives a place."""
     data, base = entries.units.sections.get("loclists"), entries.low
     for _ in range(_MOST):
         kind = data[at]

@@ -1,23 +1,22 @@
-"""Names -> the entries of the functions that have one of them, and the entries that refer to those.
+"""Names -> the entries of functions that have one of them, and the entries that refer to those.
 
 What refers to a function by DW_AT_specification or DW_AT_abstract_origin may be referred to itself: a definition
 outside its class, a function that link-time optimisation moved to another unit. So a search is repeated with what was
 found until there is no more.
 
-Many names are searched as one: what costs is to pass over the sections and the units, not to compare.
+Many names are searched as one: the cost is in passing over the sections and the units, not in comparing.
 """
 
-from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import groupby
 from typing import Final
 
 from kinst.targets.debuginfo.dwarf.abbreviations import NAMES, ORIGINS, Plan
 from kinst.targets.debuginfo.dwarf.byte_search import find_all, places_of, places_of_strings, places_of_words
 from kinst.targets.debuginfo.dwarf.numbers import Tag
 from kinst.targets.debuginfo.dwarf.scan import every, guesses, holders
+from kinst.targets.debuginfo.dwarf.unit_places import Damaged, StringOffsets, by_unit, refused
 from kinst.targets.debuginfo.dwarf.units import Entry, Unit, UnitEntries, Units
 from kinst.targets.debuginfo.inlined import InlinedCopy, SourceLine
 from kinst.targets.errors import ImageError
@@ -41,13 +40,14 @@ class Mention:
 
     @property
     def is_target(self) -> bool:
-        """Whether others may refer to it: copies of copies are made of what has no code itself."""
+        """Whether others may refer to it: copies of copies refer to the abstract entry, which has no code."""
         return self.tag == Tag.SUBPROGRAM or not self.has_code
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What one search found, by offset of the entry: functions of the name, and what refers to something searched."""
+    """What one search found, by offset of the entry: functions of the name, and what refers to something that was
+    searched for."""
 
     named: dict[int, Mention] = field(default_factory=dict)
     references: dict[int, Mention] = field(default_factory=dict)
@@ -64,7 +64,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Names, and where string sections have them (linkers merge tails: "open" may be the end of "vfs_open")."""
+    """Names, and their places in the string sections (linkers merge tails: "open" may be the end of "vfs_open")."""
 
     texts: frozenset[bytes]
     in_str: frozenset[int]
@@ -72,12 +72,6 @@ class Wanted:
 
 
 Describe = Callable[[UnitEntries, Entry, str | None, int | None], Mention]  # with its name, and what it refers to
-Damaged = Callable[[ImageError], None]
-
-
-def refused(error: ImageError) -> None:
-    """What is damaged ends the search."""
-    raise error
 
 
 class NameSearch:
@@ -85,13 +79,13 @@ class NameSearch:
 
     def __init__(self, units: Units, describe: Describe) -> None:
         """Nothing is searched yet. `describe` makes a mention of an entry."""
-        self._units = units
+        self._units, self._offsets = units, StringOffsets(units)
         self._describe = describe
 
     def search(self, names: Collection[str], damaged: Damaged) -> Found:
         """All entries of functions that have one of the names, and all that refer to them, directly or not.
 
-        `damaged` is told of units that may have some and cannot be read; if it returns, they are left out.
+        `damaged` is called for units that may have some and cannot be read; if it returns, they are left out.
         """
         found, wanted = Found(), self._wanted(names)
         places = self._by_unit(wanted, damaged)
@@ -100,7 +94,9 @@ class NameSearch:
         searched: set[int] = set()
         while self._far_units and (targets := found.targets() - searched):
             searched |= targets
-            touched = {self._at(hit, damaged) for hit in places_of_words(self._units.info, sorted(targets))}
+            hits = places_of_words(self._units.info, sorted(targets))
+            touched = {unit for unit, _ in by_unit(self._units, hits, damaged)}
+            # Within a unit the walk follows references by itself; here are those that cross units.
             for unit in self._far_units:
                 if unit in touched:
                     found.update(self._in(unit, wanted, places.get(unit, []), set(searched), damaged))
@@ -141,39 +137,10 @@ class NameSearch:
         return places_of(info, [*patterns, *(word.to_bytes(8, "little")[:4] for word in words)])
 
     def _by_unit(self, wanted: Wanted, damaged: Damaged) -> dict[Unit, list[int]]:
-        """The units to look into, in order, with the places in them (offsets into the unit)."""
-        by_unit: dict[Unit, list[int]] = {unit: [] for unit in self._units_by_index(wanted)}
-        for unit, places in groupby(self._hits(wanted), lambda place: self._at(place, damaged)):
-            if unit is not None:
-                by_unit[unit] = [place - unit.offset for place in places]
-        return dict(sorted(by_unit.items(), key=lambda item: item[0].offset))
-
-    def _at(self, place: int, damaged: Damaged) -> Unit | None:
-        """The unit that holds a place; None if headers are damaged."""
-        try:
-            return self._units.at(place)
-        except ImageError as error:
-            damaged(error)
-            return None
-
-    def _units_by_index(self, wanted: Wanted) -> list[Unit]:
-        """Units that have the offset of a name in their part of .debug_str_offsets (DW_FORM_strx)."""
-        table = self._units.sections.get("str_offsets")
-        if not len(table) or not wanted.in_str:
-            return []
-        starts, found = [base for base, _ in self._string_bases], list[Unit]()
-        for place in places_of_words(table, sorted(wanted.in_str)):
-            row = bisect_right(starts, place) - 1
-            if row >= 0:
-                same = slice(bisect_left(starts, starts[row]), row + 1)
-                found += [unit for _, unit in self._string_bases[same]]
-        return found
-
-    @cached_property
-    def _string_bases(self) -> list[tuple[int, Unit]]:
-        """Where each unit's part of .debug_str_offsets begins, ascending."""
-        found = [(self._units.open(unit).string_offsets, unit) for unit in self._units.all]
-        return sorted(found, key=lambda one: (one[0], one[1].offset))
+        """The units to search, in order, with the places in them (offsets into the unit)."""
+        found: dict[Unit, list[int]] = {unit: [] for unit in self._offsets.units_with(wanted.in_str, damaged)}
+        found |= by_unit(self._units, self._hits(wanted), damaged)
+        return dict(sorted(found.items(), key=lambda item: item[0].offset))
 
     @cached_property
     def _far_units(self) -> list[Unit]:
@@ -199,6 +166,7 @@ class _UnitSearch:
         """Functions of the name, and what refers to them or to `targets` (offsets into .debug_info)."""
         entries = self._entries
         if not entries.is_odd:
+            # What refers to the functions can be searched at once if these are guessed well; the walk confirms them.
             guessed = guesses(entries, self._hits)
             if not guessed and not targets and not entries.has_floating_names:
                 return Found()
@@ -226,12 +194,14 @@ class _UnitSearch:
 
     def _walk(self, targets: set[int]) -> Iterator[tuple[int, Plan]]:
         """The entries that may have the name or refer to a target."""
+        # Some name or reference has no fixed form of four bytes: every entry is read.
         if self._entries.is_odd:
             return every(self._entries)
         data, base = self._entries.data, self._entries.unit.offset
         words = {(target - base) & 0xFFFFFFFF for target in targets}
         if self._entries.is_far:
             words |= {target & 0xFFFFFFFF for target in targets}
+        # DW_FORM_ref4 counts from the unit, DW_FORM_ref_addr from the section.
         places = set(self._hits)
         if len(words) > _FEW:
             places.update(places_of_words(memoryview(data), sorted(words)))
@@ -244,7 +214,7 @@ class _UnitSearch:
         return self._entries.entry(self._entries.unit.offset + die)
 
     def _name(self, entry: Entry) -> str | None:
-        """The first of its names that is searched for."""
+        """The first of its names that was searched for."""
         wanted = self._wanted
         for name in NAMES:
             place = self._entries.text_place(entry, name)

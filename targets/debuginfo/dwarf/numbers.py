@@ -1,4 +1,4 @@
-"""The numbers of DWARF that we read, by name: one table, whose values are those of pyelftools."""
+"""The numbers of DWARF that we read, by name: one table, with the values of pyelftools."""
 
 from enum import IntEnum
 

@@ -40,10 +40,11 @@ def entry_of(entries: UnitEntries, entry: Entry, ranges: tuple[Range, ...]) -> i
     """Where the code of an entry is entered: DW_AT_entry_pc.
 
     An address, or (DWARF 5, 2.18) an offset from its low end; without the attribute its low end. It may lie outside of
-    the ranges: gcc leaves a mark where the call stands, and moves instructions of the function away from it, also to
-    before a branch or out of a loop. The mark is then executed as often as the source calls the function, more often
-    than their first instruction is (`tests.targets.debuginfo.test_inline_entries` counts both). gdb since 16 takes the
-    first instruction in this case, but only since its frames would not be inside of the function at the mark.
+    the ranges: gcc leaves a marker where the call is, and moves instructions of the function away from it, also to
+    before a branch or out of a loop. The marker is then executed as often as the source calls the function, which is
+    more often than their first instruction is (`tests.targets.debuginfo.test_inline_entries` counts both). gdb since 16
+    takes the first instruction in this case, but only because its frames would not be inside of the function at the
+    marker.
     """
     form, value = entry.values.get(At.ENTRY_PC, (0, b""))
     if isinstance(value, bytes):
@@ -84,7 +85,7 @@ def _old_list(entries: UnitEntries, at: int) -> Iterator[Range]:
 
 
 def _new_list(entries: UnitEntries, at: int) -> Iterator[Range]:
-    """.debug_rnglists (7.25): entries of a kind (1) and what belongs to it."""
+    """.debug_rnglists (7.25): entries of a kind (1) and its operands."""
     data, size, base = entries.units.sections.get("rnglists"), entries.unit.sizes.address, entries.low
     for _ in range(_MOST):
         kind = data[at]

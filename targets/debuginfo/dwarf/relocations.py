@@ -1,10 +1,12 @@
 """The relocations of a debug section of an ET_REL file -> its bytes as a linker would leave them.
 
 A module's sections have no addresses yet; theirs are file offsets (see `kinst.targets.elf.sections.Section`), and so
-are the addresses in its debug information after this. Sections not loaded stay at 0: references between debug
-sections become offsets. Of the many kinds of relocations few stand in debug sections: whole words, differences
-(RISC-V, whose linker moves code), and nothing. Elsewhere, as in the .rela.debug_* that ld --emit-relocs leaves in a
-linked vmlinux, they are applied already.
+are the addresses in its debug information after this. Sections that are not loaded stay at 0: references between debug
+sections become offsets.
+
+Few of the many kinds of relocations occur in debug sections: whole words, differences (RISC-V, whose linker moves
+code), and nothing. In other files they are applied already, such as the .rela.debug_* that ld --emit-relocs leaves in a
+linked vmlinux.
 """
 
 import numpy as np
@@ -44,7 +46,7 @@ def relocate(data: NDArray[np.uint8], section: Section, elf: ElfLike) -> NDArray
 def _apply(
     data: NDArray[np.uint8], section: Section, rows: NDArray[np.void], values: NDArray[np.uint64], machine: int
 ) -> None:
-    """By kind, those first that set what others at the same place add to or subtract from."""
+    """By kind: first those that set what others at the same place add to or subtract from."""
     facts = arch_by_elf_machine(machine).relocations
     kinds = sorted(set(np.unique(rows["kind"]).tolist()) - facts.nothing)
     if unknown := [kind for kind in kinds if kind not in facts.debug]:

@@ -1,8 +1,9 @@
 """The entries of a unit that hold certain bytes, found by a flat walk from one entry to the next.
 
-Bytes that look like the offset of a name or of an entry may be anything. Only a walk from the first entry on shows
-where entries begin. It never enters an entry needlessly: the plan gives the length of an entry, and DW_AT_sibling the
-next one on the same level.
+Bytes that look like the offset of a name or of an entry may be anything. Only a walk from the first entry shows where
+entries begin. It never parses an entry needlessly: the plan gives the length of an entry, and DW_AT_sibling the next
+one on the same level. The loops repeat a few lines, since a call for each of a kernel's millions of entries would cost
+more than all else.
 
 All walks raise ImageError, with the unit's offset, if the unit is damaged.
 """
@@ -27,7 +28,7 @@ T = TypeVar("T")
 
 
 def _checked(walk: Callable[P, Iterator[T]]) -> Callable[P, Iterator[T]]:
-    """Says where the damage is; the first argument of `walk` is the unit."""
+    """Say where the damage is; the first argument of `walk` is the unit."""
 
     @wraps(walk)
     def wrapper(*arguments: P.args, **named: P.kwargs) -> Iterator[T]:
@@ -43,7 +44,7 @@ def _checked(walk: Callable[P, Iterator[T]]) -> Callable[P, Iterator[T]]:
 
 @_checked
 def holders(entries: UnitEntries, places: list[int]) -> Iterator[tuple[int, Plan]]:
-    """The entries that hold one or more places, each once.
+    """The entries that hold one or more of the places, each once.
 
     Args:
         entries: the unit.
@@ -57,7 +58,7 @@ def holders(entries: UnitEntries, places: list[int]) -> Iterator[tuple[int, Plan
     plan = plans[0]
     for place in places:
         if place < at:
-            continue  # in the entry that was given last, or in the header
+            continue  # in the entry that was yielded last, or in the header
         while at <= place:
             die = at
             code: int | bytes = data[at]
@@ -66,6 +67,7 @@ def holders(entries: UnitEntries, places: list[int]) -> Iterator[tuple[int, Plan
             plan = plans[code]
             size, sibling, steps, _ = plan
             if sibling:
+                # A sibling after the place: the place is in this entry or below it.
                 next_one = _REFERENCE(data, at + sibling)[0]
                 if at < next_one <= place:
                     at = next_one
@@ -136,18 +138,18 @@ def _top(entries: UnitEntries) -> Iterator[tuple[int, Declaration]]:
 
 
 def frames(entries: UnitEntries) -> Iterator[int]:
-    """Offsets into the unit of the subprograms that have a frame, which stand at the top level or in a namespace."""
+    """Offsets into the unit of the subprograms that have a frame; they are at the top level or in a namespace."""
     return (at for at, declaration in _top(entries) if declaration.has_frame)
 
 
 def abstract(entries: UnitEntries) -> Iterator[tuple[int, Declaration]]:
-    """The subprograms with DW_AT_inline, which stand at the top level or in a namespace: offset into the unit, and
-    what they are made of."""
+    """The subprograms with DW_AT_inline, which are at the top level or in a namespace: offset into the unit, and
+    declaration."""
     return (found for found in _top(entries) if found[1].is_abstract)
 
 
 def _long_code(data: bytes, at: int) -> int | bytes:
-    """The key of a code of two bytes or more. Plans count on codes as short as can be."""
+    """The key of a code of two bytes or more. Plans rely on codes being as short as they can be."""
     value, end = leb(data, at)
     code = key_of(value)
     if isinstance(code, int) or len(code) != end - at:
@@ -156,8 +158,8 @@ def _long_code(data: bytes, at: int) -> int | bytes:
 
 
 def guesses(entries: UnitEntries, places: list[int]) -> set[int]:
-    """Where subprograms may begin that have a name at one of some places: a superset as far as names are at fixed
-    places. Saves a walk: what refers to them can be searched at once, and one walk confirms all."""
+    """Where subprograms may begin that have a name at one of some places: a superset, as far as names are at fixed
+    places. It saves a walk: what refers to them is searched for at once, and one walk confirms all."""
     data, plans, found = entries.data, entries.plans, set[int]()
     first = entries.unit.first - entries.unit.offset
     for place in places:

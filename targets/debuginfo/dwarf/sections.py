@@ -18,11 +18,11 @@ from kinst.targets.errors import ImageError
 
 _COMPRESSED: Final = 0x800  # SHF_COMPRESSED
 _CHDR: Final = struct.Struct("<IIQQ")  # Elf64_Chdr: type, reserved, size, alignment
-_LARGEST: Final = 1 << 32  # a larger size in a header is not believed
+_LARGEST: Final = 1 << 32  # a larger size in a header is not trusted
 
 
 class DebugSections:
-    """Where the debug information of an image comes from: the image itself or a separate file."""
+    """Where the debug information of an image comes from: the image itself, or a separate file."""
 
     def __init__(self, elf: ElfLike) -> None:
         """Nothing is read yet."""
@@ -103,7 +103,7 @@ def _decompressed(data: bytes) -> NDArray[np.uint8]:
 
 
 def _decompressed_gnu(data: bytes) -> NDArray[np.uint8]:
-    """GNU's older way: the section is renamed to .zdebug_*; "ZLIB", the size with the highest byte first, the data."""
+    """GNU's older way: the section is called .zdebug_*; "ZLIB", the size in big-endian order, the data."""
     if data[:4] != b"ZLIB":
         raise ImageError("damaged: no ZLIB header")
     return _inflated(data[12:], int.from_bytes(data[4:12], "big"))

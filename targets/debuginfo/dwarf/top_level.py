@@ -11,7 +11,7 @@ from kinst.targets.leb128 import leb
 def top_level(entries: UnitEntries, end: int | None = None) -> Iterator[tuple[int, Plan]]:
     """The offsets into the unit of top-level entries that begin before `end`, and their plans.
 
-    Raises whatever reading damaged bytes raises: `DAMAGE`, ImageError.
+    Raises what reading damaged bytes raises: `DAMAGE`, ImageError.
     """
     data, plans, sizes = entries.data, entries.plans, entries.unit.sizes
     at, depth = entries.unit.first - entries.unit.offset, 0

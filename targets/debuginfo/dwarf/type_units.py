@@ -1,6 +1,6 @@
 """Types in units of their own (-fdebug-types-section): the 64-bit signature by which others refer to one -> its entry.
 
-DWARF 5 has such units in .debug_info; DWARF 4 in .debug_types, with the signature behind an old header (7.5.1.2 there).
+DWARF 5 has such units in .debug_info; DWARF 4 in .debug_types, with the signature after an old header (7.5.1.2 there).
 """
 
 from dataclasses import replace
@@ -20,7 +20,7 @@ _TYPE: Final = 2  # DW_UT_type
 
 
 class SignedTypes:
-    """The types of one image that have a signature. No header is read until a type is looked up."""
+    """The types of one image that have a signature. Headers are read when the first type is looked up."""
 
     def __init__(self, units: Units) -> None:
         """`units`: those of .debug_info."""

@@ -1,7 +1,7 @@
-"""Entries of DWARF -> C types, enumerators, variables and prototypes, each made when it is needed.
+"""Entries of DWARF -> C types, enumerators, variables and prototypes, each made on demand.
 
 Every unit has its own copy of the types it uses. Copies become one type: structs and unions of the same tag (or,
-without a tag, of the same typedef) whose members have the same names and places are one `Aggregate`; all else is
+without a tag, of the same typedef) whose members have the same names and places are one `Aggregate`; everything else is
 compared by value anyway.
 """
 
@@ -30,7 +30,7 @@ from kinst.targets.debuginfo.c_layout import Content, UnreadAggregate, base_type
 from kinst.targets.debuginfo.dwarf.entries import NamedEntry
 from kinst.targets.debuginfo.dwarf.entry_search import DebugInfo
 
-_DEEPEST: Final = 100  # types within types; only damaged or hostile debug information has more
+_DEEPEST: Final = 100  # nesting of types; only damaged or hostile debug information has more
 _KINDS: Final = {
     "structure_type": AggregateKind.STRUCT,
     "class_type": AggregateKind.STRUCT,
@@ -64,7 +64,7 @@ class DwarfTypes:
     def __init__(
         self, info: DebugInfo, module: str, elsewhere: Callable[[str], CType | None] = lambda _name: None
     ) -> None:
-        """Nothing is read yet. `elsewhere` is asked for a type by its name first, so that one type is one object."""
+        """Nothing is read yet. `elsewhere` is asked first for a type by its name, so that one type is one object."""
         self._elsewhere = elsewhere
         self._info = info
         self._module = module
@@ -94,8 +94,8 @@ class DwarfTypes:
         return None
 
     def variable(self, name: str, address: int | None) -> CType | None:
-        """The type of the variable or function of that name at an address; else of any of that name, a definition if it
-        can be; else of what is at the address by another name."""
+        """The type of the variable or function of that name at an address; else of any of that name, preferably a
+        definition; else of what is at the address by another name."""
         here = self._at(address, _OBJECTS)
         found: CType | None = None
         for entry in chain((one for one in here if one.full_name == name), self._named_objects(name), here):
@@ -116,7 +116,7 @@ class DwarfTypes:
             kind = self._function(entry)
             if kind.parameters or (address and entry.address() == address):
                 return kind
-            found = found or kind  # what the compiler knows by itself (memcpy) has no parameters in some units
+            found = found or kind  # builtins such as memcpy have no parameters in some units
         return found
 
     def _named_objects(self, name: str) -> Iterator[NamedEntry]:
@@ -131,6 +131,7 @@ class DwarfTypes:
         built = self._built.get(entry.offset)
         if built is None:
             built = Void() if depth > _DEEPEST else self._named_elsewhere(entry) or self._new(entry, depth + 1)
+            # Kept only now: a type that refers to itself goes through an aggregate, whose members are read later.
             self._built[entry.offset] = built
         return built
 
@@ -138,6 +139,7 @@ class DwarfTypes:
         name, keyword = entry.name, _KEYWORDS.get(entry.tag)
         if not name or keyword is None:
             return None
+        # It may be complete there, and then it is the same object everywhere.
         found = self._elsewhere(keyword + name)
         return None if found is None or not is_complete(found) else found
 
@@ -186,6 +188,7 @@ class DwarfTypes:
     def _array(self, entry: NamedEntry, depth: int) -> CType:
         kind = self._reference(entry, "type", depth)
         lengths = [_length(child) for child in entry.children() if child.tag in ("subrange_type", "enumeration_type")]
+        # DW_TAG_subrange_type children are in source order, the first dimension outermost: built from the inside.
         for length in reversed(lengths[:_DEEPEST]):
             kind = Array(kind, length)
         return kind if lengths else Array(kind, None)
@@ -207,13 +210,15 @@ class DwarfTypes:
         children = list(entry.children())
         types = tuple(self._reference(child, "type", depth) for child in children if child.tag == "formal_parameter")
         is_variadic = any(child.tag == "unspecified_parameters" for child in children)
+        # `int f()` in C says nothing of its parameters, unlike `int f(void)`, which is marked as prototyped.
         is_known = bool(types) or is_variadic or entry.has("prototyped")
         return Function(self._reference(entry, "type", depth), types if is_known else None, is_variadic)
 
     # -- structs and unions -------------------------------------------------------------------------------------------
 
     def _aggregate(self, entry: NamedEntry, typedef: str) -> Aggregate:
-        """The one `Aggregate` that all equal copies of a definition share; a declaration is its tag's first."""
+        """The one `Aggregate` that all equal copies of a definition share; a declaration stands for the first of its
+        tag."""
         kind, tag = _KINDS[entry.tag], entry.name
         if not tag and not typedef:
             return self._unread(kind, tag, entry)
@@ -225,6 +230,7 @@ class DwarfTypes:
         for definition in known:
             if definition.accepts(entry):
                 return definition.aggregate
+        # Another struct of the same tag: units may define different ones, which stay apart.
         known.append(_Definition(self._unread(kind, tag, entry), entry))
         return known[-1].aggregate
 
@@ -232,7 +238,7 @@ class DwarfTypes:
         return UnreadAggregate(kind, tag, self._module, lambda: self._content(entry))
 
     def _declared(self, kind: AggregateKind, tag: str) -> Aggregate:
-        """A struct that a unit only declares: another one may define it."""
+        """A struct that this unit only declares: another one may define it."""
 
         def load() -> Content | None:
             definition = self._same_tag[kind, tag, ""][0]
@@ -308,7 +314,7 @@ def _base(entry: NamedEntry) -> CType:
 
 
 def _length(subrange: NamedEntry) -> int | None:
-    """How many elements; None where the debug information does not say, or only at run time."""
+    """How many elements; None if the debug information does not say, or says it only at run time."""
     count, last = subrange.number("count"), subrange.number("upper_bound")
     if count is not None:
         return 0 if count in _ENDLESS else count

@@ -1,4 +1,4 @@
-"""An address -> the units of .debug_info whose code holds it: by .debug_aranges, else by what the units say themselves
+"""An address -> the units of .debug_info whose code holds it: by .debug_aranges, else by what the units themselves say
 (DWARF 5, 6.1.2)."""
 
 from collections.abc import Iterator
@@ -36,9 +36,9 @@ class UnitAddresses:
         self._units = units
 
     def at(self, address: int) -> list[Unit]:
-        """The units whose code holds a link address: one, but for what a linker left of code that it threw away.
+        """The units whose code holds a link address: one, apart from what a linker left of discarded code.
 
-        Units that .debug_aranges does not know (clang writes none unless it is told to) are looked into once.
+        Units that .debug_aranges lacks (clang writes none by default) are examined once.
         """
         offsets = self._listed.units_at(address) or self._unlisted.units_at(address)
         return [self._by_offset[offset] for offset in offsets if offset in self._by_offset]
@@ -64,7 +64,7 @@ class UnitAddresses:
 
     @cached_property
     def _unlisted(self) -> _Table:
-        """Of the units that .debug_aranges lacks: 0.3 ms each."""
+        """The code of units that .debug_aranges lacks: 0.3 ms each."""
         known = set(self._listed.unit.tolist())
         return _table([row for unit in self._units.all if unit.offset not in known for row in self._own(unit)])
 

@@ -15,7 +15,7 @@ _INTEGERS: Final = frozenset({0x01, 0x02, 0x05, 0x06, 0x07, 0x08, 0x10, 0x11, 0x
 
 @dataclass(frozen=True, slots=True)
 class BaseType:
-    """The type of a value on an expression's stack; `is_integer` is false of floating point and the like."""
+    """The type of a value on an expression's stack; `is_integer` is false for floating point and the like."""
 
     name: str
     size: int
@@ -24,7 +24,7 @@ class BaseType:
 
 
 class UnitTerms:
-    """The terms of one unit. Both methods raise ImageError: debug information is damaged."""
+    """The terms of one unit. Both methods raise ImageError if debug information is damaged."""
 
     def __init__(self, units: Units, unit: int) -> None:
         """`unit` is the offset of the unit in .debug_info."""

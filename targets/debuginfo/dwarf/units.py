@@ -29,13 +29,13 @@ from kinst.targets.visible import text_of
 _OF_TYPES: Final = (UnitKind.TYPE, UnitKind.SPLIT_TYPE)
 _SIGNED: Final = (*_OF_TYPES, UnitKind.SKELETON, UnitKind.SPLIT_COMPILE)
 _U32, _U64 = struct.Struct("<I"), struct.Struct("<Q")
-_LONG: Final = 0xFFFFFFFF  # a length that says: 64-bit DWARF, the length follows
+_LONG: Final = 0xFFFFFFFF  # a length that means: 64-bit DWARF, the length follows
 _STRETCH: Final = 1 << 24
 _MASK64: Final = (1 << 64) - 1
 
 
 class UnitError(ImageError):
-    """A unit is damaged: its message names file and unit."""
+    """A unit is damaged: the message names file and unit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +52,8 @@ class Unit:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A debugging information entry. `offset` and `end` (behind its values) are into .debug_info; of each attribute the
-    form and what stands there: an offset into .debug_info if it is a reference."""
+    """A debugging information entry. `offset` and `end` (after its values) are into .debug_info; of each attribute the
+    form and the content: an offset into .debug_info if it is a reference."""
 
     offset: int
     end: int
@@ -75,10 +75,10 @@ class Units:
     """All units of .debug_info, whose headers are read at once."""
 
     def __init__(self, sections: DebugSections, read: Callable[[Unit], Unit] | None = None) -> None:
-        """Reads the headers: some microseconds a unit. `read` reads on where headers are longer.
+        """Read the headers: a few microseconds a unit. `read` reads on where headers are longer.
 
-        A unit whose header makes no sense is left out, with all behind it if its length does not either; `damage` then
-        says what is wrong with the first.
+        A unit whose header makes no sense is left out, with all after it if its length makes none either; `damage`
+        then says what is wrong with the first.
         """
         self.sections = sections
         self.info = sections.get("info")
@@ -92,7 +92,7 @@ class Units:
         """The unit that holds an offset.
 
         Raises:
-            ImageError: none does: the headers before it are damaged.
+            ImageError: there is none: the headers before it are damaged.
         """
         row = int(np.searchsorted(self.offsets, offset, "right")) - 1
         if row < 0 or offset >= self.all[row].end:
@@ -100,7 +100,7 @@ class Units:
         return self.all[row]
 
     def open(self, unit: Unit) -> "UnitEntries":
-        """A unit to be looked into.
+        """Open a unit.
 
         Raises:
             ImageError: its abbreviations are damaged.
@@ -119,7 +119,7 @@ class Units:
         return entries, entries.entry(offset)
 
     def check_split(self) -> None:
-        """Refuse split DWARF, where units only say in which file they are.
+        """Refuse split DWARF, where units only name the file that they are in.
 
         Raises:
             ImageError: with the file of the first one.
@@ -142,12 +142,12 @@ class Units:
 
     @cached_property
     def table_ends(self) -> dict[int, int]:
-        """Where the table of abbreviations behind each one begins."""
+        """Where the table of abbreviations after each one begins."""
         starts = sorted({unit.abbreviations for unit in self.all})
         return dict(zip(starts, [*starts[1:], len(self.sections.get("abbrev"))], strict=True))
 
     def _headers(self) -> list[Unit]:
-        """The system brings neighbours of each page that is read: together they would be most of the section."""
+        """The kernel reads ahead around each page: together those pages would be most of the section."""
         found, at, kept, mapped = list[Unit](), 0, 0, Mapped(self.info)
         while at < len(self.info):
             if at - kept > _STRETCH:
@@ -166,7 +166,8 @@ class Units:
 
 
 def _following(info: memoryview, at: int) -> int:
-    """Where the unit behind one begins whose header is damaged, if its length is not; else the end of the section."""
+    """Where the unit after one with a damaged header begins, if its length makes sense; else the end of the
+    section."""
     try:
         start, length, _ = length_at(info, at)
     except (*DAMAGE, ImageError):
@@ -220,7 +221,7 @@ class UnitEntries:
     """The entries of one unit."""
 
     def __init__(self, units: Units, unit: Unit) -> None:
-        """Copies the unit's bytes and makes its plans."""
+        """Copy the unit's bytes and make its plans."""
         self.units, self.unit = units, unit
         self.data = bytes(units.info[unit.offset : unit.end])
         end = units.table_ends[unit.abbreviations]
@@ -231,7 +232,8 @@ class UnitEntries:
 
     @cached_property
     def is_odd(self) -> bool:
-        """Whether names or references have forms that a search of bytes does not find: all entries must be read."""
+        """Whether names or references have forms that a search of bytes does not find: then all entries must be
+        read."""
         return self.units.abbreviations.has_odd(self.plans)
 
     @cached_property
@@ -241,7 +243,7 @@ class UnitEntries:
 
     @cached_property
     def has_floating_names(self) -> bool:
-        """Whether some names of functions come after something of variable length."""
+        """Whether some names of functions follow something of variable length."""
         return any(plan[3].has_floating_names for plan in self.plans.values())
 
     def damaged(self, why: Exception, at: int | None = None) -> "UnitError":
@@ -326,7 +328,7 @@ class UnitEntries:
         return self.address(self.root, At.LOW_PC) or 0
 
     def address(self, entry: Entry, attribute: int) -> int | None:
-        """An address, however it is written; None if the attribute is missing or no address."""
+        """An address, however it is encoded; None if the attribute is missing or no address."""
         form, value = entry.values.get(attribute, (0, b""))
         if isinstance(value, bytes):
             return None
@@ -385,12 +387,12 @@ class UnitEntries:
 
     @cached_property
     def range_lists(self) -> int:
-        """DW_AT_rnglists_base; else behind the header of the first table."""
+        """DW_AT_rnglists_base; else after the header of the first table."""
         return self._base(At.RNGLISTS_BASE) or (12 if self.unit.sizes.offset == 4 else 20)
 
     @cached_property
     def location_lists(self) -> int:
-        """DW_AT_loclists_base; else behind the header of the first table."""
+        """DW_AT_loclists_base; else after the header of the first table."""
         return self._base(At.LOCLISTS_BASE) or (12 if self.unit.sizes.offset == 4 else 20)
 
     def list_offset(self, section: str, base: int, index: int) -> int:
@@ -406,5 +408,5 @@ class UnitEntries:
 
 
 def wrapped(address: int) -> int:
-    """Sums of addresses are of 64 bits."""
+    """Sums of addresses are modulo 2**64."""
     return address & _MASK64

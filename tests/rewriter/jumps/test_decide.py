@@ -61,8 +61,8 @@ CASES = {
     "data of a computed address": ("push %rbp; c: push %rbx; mov $c, %rdi; ret", [X, T, N, P], [LED_TO]),
     "lea of it": ("push %rbp; d: push %rbx; lea d(%rip), %rdi; ret", [X, T, N, P], [LED_TO]),
     "what must stay": ("push %rbp; sti; mov $1, %eax; ret", [X, P], [NOT_MOVABLE]),
-    "behind a jump, and nowhere else": ("mov $1, %eax; pop %rbx; e: mov $2, %eax; jmp e", [A, N, A, P], []),
-    "behind a jump, and led to": (
+    "after a jump, and nowhere else": ("mov $1, %eax; pop %rbx; e: mov $2, %eax; jmp e", [A, N, A, P], []),
+    "after a jump, and led to": (
         "mov $1, %eax; g: pop %rbx; e: mov $2, %eax; jne g; jmp e",
         [A, X, A, P, N],
         [LED_TO],

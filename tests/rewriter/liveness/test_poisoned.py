@@ -16,7 +16,7 @@ from kinst.targets.instruction import Flow, Instructions, Reason
 from tests.gated import long_where
 from tests.images import at_hand, real_image
 from tests.rewriter.liveness.machine import Machine, drawn_values, poisoned
-from tests.rewriter.tracer_room import is_behind_room
+from tests.rewriter.tracer_call import is_after_tracer_call
 
 IMAGES = at_hand(
     "opensbi-1.6", "u-boot-arm64", "u-boot-amd64", "gnumach", "linux-amd64", "linux-arm64", "linux-riscv64"
@@ -84,7 +84,7 @@ def disagreements(code: Code, dead: NDArray[np.uint32], seed: int) -> list[str]:
         end = second.path[-1] if second.fault else second.stopped
         at = int(np.searchsorted(found.address, end))
         may_differ = int(dead[at]) if at < len(found) and found.address[at] == end else 0
-        if is_behind_room(found, row):
+        if is_after_tracer_call(found, row):
             may_differ |= tracer_scratch(code.program)  # dead for the kernel says so, not since code overwrites it
         same = (first.path, first.stores, first.stopped) == (second.path, second.stores, second.stopped)
         if not same or first.differs(second) & ~may_differ & EVERYTHING:

@@ -77,8 +77,8 @@ def test_whole_instructions_are_padded_with_nops(
         ("vm_falt", "90", "no function 'vm_falt' in small; the nearest are vm_fault"),
         ("0x1000", "90", "0x1000 is not code: no section holds it"),
         ("0xffffffff80200000", "90", "is not code: it is in .data"),
-        ("vm_fault+4", "0f", "0f are no whole instructions"),
-        ("vm_fault+4", "e800", "e8 00 are no whole instructions"),
+        ("vm_fault+4", "0f", "0f are not whole instructions"),
+        ("vm_fault+4", "e800", "e8 00 are not whole instructions"),
     ],
 )
 def test_a_place_that_will_not_do_says_why(plain: Program, where: str, code: str, why: str) -> None:
@@ -132,7 +132,7 @@ def test_what_is_probed_is_not_patched(plain: Program) -> None:
 def test_what_the_kernel_writes_is_not_patched(plain: Program, reason: Reason) -> None:
     written = replace(plain, patched_at_boot=np.array([[TEXT + 6, 4, reason]], np.uint64))
     why = refusal(written, "vm_fault+4 = hex:9090")
-    assert why.endswith(f"vm_fault+0x4 is refused: {reason.text}; vm_fault+0xa is behind it")
+    assert why.endswith(f"vm_fault+0x4 is refused: {reason.text}; vm_fault+0xa comes after it")
     assert patched(written, "vm_fault+4 = hex:90", "vm_fault+10 = hex:90").patches
 
 

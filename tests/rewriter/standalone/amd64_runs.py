@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from kinst.rewriter.liveness.effects import effector
-from kinst.rewriter.standalone.code.trampoline import maker
+from kinst.rewriter.standalone.code.trampoline import code_generator
 from kinst.targets.arch.amd64 import AMD64
 from kinst.targets.instruction import Flow
 from kinst.targets.standalone import RING_HEAD, WORD
 from tests.rewriter.standalone.amd64_guest import PAGE, SPACE, Guest, drawn
 from tests.rewriter.standalone.single import Count, Covered, Record, trampoline_of
 
-MAKER = maker(AMD64)
+GENERATOR = code_generator(AMD64)
 HELD = effector(AMD64).held
 FLAGS = sum(effector(AMD64).flags.values())
 EVERYTHING = FLAGS | 0xFFFF
@@ -42,7 +42,7 @@ class Moved:
     @property
     def trampoline(self) -> bytes:
         """Raises ImmovableError: there is none."""
-        return trampoline_of(MAKER, self.group, self.address + APART)
+        return trampoline_of(GENERATOR, self.group, self.address + APART)
 
     def differences(self, choose: random.Random, may_differ: Callable[[int], int]) -> str:
         """What a run leaves otherwise than it should; empty: nothing.

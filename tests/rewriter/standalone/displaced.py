@@ -9,7 +9,7 @@ import numpy as np
 
 from kinst.rewriter.arch.dissector import Dissector
 from kinst.rewriter.liveness.effects import Effector
-from kinst.rewriter.standalone.code.trampoline import Constant, ImmovableError, Maker, Register
+from kinst.rewriter.standalone.code.trampoline import CodeGenerator, Constant, ImmovableError, Register
 from kinst.targets.instruction import Flow, Instructions, Verdict
 from kinst.targets.standalone import RING_HEAD
 from tests.rewriter.standalone.single import Count, Covered, Record, jump_to, trampoline_of
@@ -32,7 +32,7 @@ class Machine:
     model: Model
     dissector: Dissector
     effector: Effector
-    maker: Maker
+    generator: CodeGenerator
     vector_bits: int
 
 
@@ -70,13 +70,13 @@ def covered(
     if not np.isin(found.verdict, (Verdict.COPY, Verdict.EMULATE)).all() or not falls[:-1].all():
         return None
     offsets = (found.address - np.uint64(place.site)).astype(np.int64)
-    has_stack = has_stack and not machine.maker.stack_roles(content, offsets, found.size)[0].any()
+    has_stack = has_stack and not machine.generator.stack_roles(content, offsets, found.size)[0].any()
     effects = machine.effector.effects(content, offsets, found.size)
     rows = range(len(found))
     every = [_one(code, found, row, place, task, has_stack=has_stack) for row, task in zip(rows, tasks, strict=False)]
     behind = dead
     for row in reversed(rows):
-        every[row] = replace(every[row], dead_behind=behind & ~machine.effector.held)
+        every[row] = replace(every[row], dead_after=behind & ~machine.effector.held)
         behind &= dead if found.flow[row] == Flow.BRANCH else _MASK
         behind = (behind | int(effects.writes[row])) & ~int(effects.reads[row]) & ~machine.effector.held
         every[row] = replace(every[row], dead=behind)
@@ -137,11 +137,11 @@ def check(
         ImmovableError: it cannot be displaced.
     """
     code, at, facts = b"".join(one.code for one in group), place.run, machine.dissector.facts
-    made = trampoline_of(machine.maker, group, place.trampoline)
+    made = trampoline_of(machine.generator, group, place.trampoline)
     start, patched = at.site, code
     try:
         longest, _ = facts.jump.far or (facts.jump.size, 0)
-        jump = jump_to(machine.maker, place.site, min(len(code), longest), place.trampoline, group[0].dead)
+        jump = jump_to(machine.generator, place.site, min(len(code), longest), place.trampoline, group[0].dead)
         patched = jump + code[len(jump) :]
     except ImmovableError:
         start = at.trampoline

@@ -15,7 +15,7 @@ from kinst.rewriter.standalone.code.material import Material
 from kinst.rewriter.standalone.code.parts import CELL, FIRST, RING, SITE, Numbers
 from kinst.rewriter.standalone.code.pieces import pieces
 from kinst.rewriter.standalone.code.templates import Templates
-from kinst.rewriter.standalone.code.trampoline import ImmovableError, Maker, Rows, Tasks, Word
+from kinst.rewriter.standalone.code.trampoline import CodeGenerator, ImmovableError, Rows, Tasks, Word
 from kinst.targets.instruction import KEPT, Flow
 from kinst.targets.standalone import RING_HEAD
 
@@ -52,7 +52,7 @@ class Covered:
     dead: int
     has_stack: bool
     task: Count | Record | None
-    dead_behind: int = 0
+    dead_after: int = 0
 
 
 def covered_in(material: Material, one: Groups, tasks: Iterable[Count | Record | None]) -> list[Covered]:
@@ -68,7 +68,7 @@ def covered_in(material: Material, one: Groups, tasks: Iterable[Count | Record |
             int(rows.dead[row]),
             bool(rows.has_stack[row]),
             task,
-            int(rows.dead_behind[row]),
+            int(rows.dead_after[row]),
         )
         for row, task in zip(range(len(numbers)), tasks, strict=False)
     ]
@@ -84,17 +84,17 @@ def rows_of(group: Sequence[Covered]) -> Rows:
         np.array([one.flow for one in group], np.uint8),
         code,
         np.array([one.dead for one in group], np.uint32),
-        np.array([one.dead_behind for one in group], np.uint32),
+        np.array([one.dead_after for one in group], np.uint32),
         np.array([one.has_stack for one in group], np.bool_),
         np.zeros(len(group), np.int64),
     )
 
 
 def trampoline_of(
-    maker: Maker, group: Sequence[Covered], address: int, more: Mapping[str, int] = NOTHING_MORE
+    generator: CodeGenerator, group: Sequence[Covered], address: int, more: Mapping[str, int] = NOTHING_MORE
 ) -> bytes:
-    """`more`: what else holes hold. Raises ImmovableError: there is none."""
-    templates, tasks, sites = Templates(maker), [one.task for one in group], np.arange(len(group))
+    """`more`: values of further fixups. Raises ImmovableError: there is none."""
+    templates, tasks, sites = Templates(generator), [one.task for one in group], np.arange(len(group))
     sites[[task is None for task in tasks]] = -1
     alike = [_alike(task) for task in tasks]
     several = tuple(dict.fromkeys(alike))
@@ -122,13 +122,13 @@ def _values(task: Count | Record | None) -> tuple[int, int, int, int]:
             return 0, 0, 0, 0
 
 
-def jump_to(maker: Maker, address: int, size: int, target: int, dead: int = 0) -> bytes:
+def jump_to(generator: CodeGenerator, address: int, size: int, target: int, dead: int = 0) -> bytes:
     """Raises ImmovableError: there is none."""
-    templates = Templates(maker)
+    templates = Templates(generator)
     at, goal = np.array([address], np.uint64), np.array([target], np.uint64)
     laid = jumping.lay_jumps(templates, at, np.array([size]), goal, np.array([dead], np.uint32))
     code = _code(templates, laid)
-    return code + maker.filler(size - len(code))
+    return code + generator.filler(size - len(code))
 
 
 def _code(templates: Templates, laid: Laid) -> bytes:

@@ -16,7 +16,7 @@ from kinst.targets.arch.amd64 import AMD64, RCX
 from kinst.targets.instruction import Flow, Instructions, Verdict
 from kinst.targets.standalone import WORD
 from tests.rewriter.standalone.amd64_guest import Guest, drawn
-from tests.rewriter.standalone.amd64_runs import APART, EVERYTHING, HELD, MAKER, Moved, moved_by
+from tests.rewriter.standalone.amd64_runs import APART, EVERYTHING, GENERATOR, HELD, Moved, moved_by
 from tests.rewriter.standalone.single import Count, Covered, jump_to, trampoline_of
 from tests.vectors.amd64 import ADDRESS, VECTORS
 
@@ -30,7 +30,7 @@ IMMOVABLE = {
     "it calls where its own stack pointer leads": r"\*%rsp",
     "its operand is out of reach of the trampoline": r"0x(f{8})?[78]\w{7}\b",
 }
-NO_ROOM = "there is no dead register to work with, and no stack to save one on"
+NO_SPACE = "there is no dead register to work with, and no stack to save one on"
 
 
 def instructions(code: bytes) -> Instructions:
@@ -55,7 +55,7 @@ def counted(code: bytes, behind: int, *, has_stack: bool = True) -> list[Covered
     """The instructions of some code, each with a cell of its own."""
     found = instructions(code)
     offsets = (found.address - np.uint64(ADDRESS)).view(np.int64)
-    has_stack &= not MAKER.stack_roles(np.frombuffer(code + bytes(32), np.uint8), offsets, found.size)[0].any()
+    has_stack &= not GENERATOR.stack_roles(np.frombuffer(code + bytes(32), np.uint8), offsets, found.size)[0].any()
     masks = truly_dead(code, found, behind)
     group = []
     for row, (at, size) in enumerate(zip(offsets.tolist(), found.size.tolist(), strict=True)):
@@ -71,8 +71,8 @@ def outcome(code: bytes, behind: int, choose: random.Random, *, has_stack: bool 
     try:
         return Moved(group, moved_by(choose)).differences(choose, lambda address: behind), ""
     except ImmovableError as error:
-        has_room = group[0].has_stack or str(error) != NO_ROOM
-        return "", str(error) if has_room else ""
+        has_space = group[0].has_stack or str(error) != NO_SPACE
+        return "", str(error) if has_space else ""
 
 
 @pytest.mark.parametrize("has_stack", [True, False])
@@ -108,13 +108,13 @@ def test_several_instructions() -> None:
 )
 def test_what_cannot_be_moved(text: str, refusal: str) -> None:
     with pytest.raises(ImmovableError, match=refusal):
-        trampoline_of(MAKER, counted(assemble(AMD64, text, ADDRESS), 0), ADDRESS + APART)
+        trampoline_of(GENERATOR, counted(assemble(AMD64, text, ADDRESS), 0), ADDRESS + APART)
 
 
 def test_a_loop_counts_each_turn() -> None:
     """A branch to what moves leads to where it is now, its task included."""
     group = counted(assemble(AMD64, "a: decq %rcx; jne a; loop b; b: nop", ADDRESS), 0)
-    trampoline = trampoline_of(MAKER, group, ADDRESS + APART)
+    trampoline = trampoline_of(GENERATOR, group, ADDRESS + APART)
     guest, state = Guest({ADDRESS + APART: trampoline}), drawn(random.Random(1), ADDRESS + APART)
     before = [guest.word(one.task.cell) for one in group if isinstance(one.task, Count)]
     inside = range(ADDRESS + APART, ADDRESS + APART + len(trampoline))
@@ -129,7 +129,7 @@ def test_all_counters_are_changed_at_once() -> None:
     choose = random.Random(3)
     for _ in range(50):
         behind = choose.getrandbits(22) & EVERYTHING & ~HELD
-        trampoline = trampoline_of(MAKER, counted(b"\x90", behind), ADDRESS + APART)
+        trampoline = trampoline_of(GENERATOR, counted(b"\x90", behind), ADDRESS + APART)
         lines = [line.text for line in disassemble(AMD64, trampoline, ADDRESS + APART)]
         assert sum("(%rip)" in text for text in lines) == sum(text.startswith("lock incq") for text in lines) == 1
 
@@ -145,7 +145,7 @@ def test_all_counters_are_changed_at_once() -> None:
     ],
 )
 def test_jumps(address: int, size: int, target: int, code: str) -> None:
-    assert jump_to(MAKER, address, size, target).hex() == code
+    assert jump_to(GENERATOR, address, size, target).hex() == code
 
 
 @pytest.mark.parametrize(
@@ -154,7 +154,7 @@ def test_jumps(address: int, size: int, target: int, code: str) -> None:
 )
 def test_jumps_that_cannot_be(size: int, target: int, refusal: str) -> None:
     with pytest.raises(ImmovableError, match=refusal):
-        jump_to(MAKER, 0x1000, size, target)
+        jump_to(GENERATOR, 0x1000, size, target)
 
 
 KEEPING = (
@@ -176,5 +176,5 @@ def test_which_instructions_switch_the_stack() -> None:
         code = [assemble(AMD64, text) for text in texts]
         sizes = np.array([len(one) for one in code], np.uint8)
         padded = np.frombuffer(b"".join(code) + bytes(32), np.uint8)
-        found, _ = MAKER.stack_roles(padded, np.cumsum(sizes, dtype=np.int64) - sizes, sizes)
+        found, _ = GENERATOR.stack_roles(padded, np.cumsum(sizes, dtype=np.int64) - sizes, sizes)
         assert [text for text, switches in zip(texts, found.tolist(), strict=True) if switches != expected] == []

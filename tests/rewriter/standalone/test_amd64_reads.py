@@ -11,7 +11,7 @@ from kinst.targets.arch.amd64 import GENERAL, RBX, RCX, RSP, Kind
 from kinst.targets.instruction import Flow
 from kinst.targets.standalone import RING_HEAD, WORD
 from tests.rewriter.standalone.amd64_guest import Guest, State, drawn
-from tests.rewriter.standalone.amd64_runs import APART, EVERYTHING, HELD, MAKER, Moved
+from tests.rewriter.standalone.amd64_runs import APART, EVERYTHING, GENERATOR, HELD, Moved
 from tests.rewriter.standalone.single import Covered, Record, trampoline_of
 
 SITE = 0x40_1000
@@ -34,7 +34,7 @@ def run(one: Covered, guest: Guest, state: State, *, is_linked: bool = False) ->
     """The words of the record."""
     assert isinstance(one.task, Record)
     more = {PER_CPU: TABLE, CURRENT: VARIABLE[is_linked]}
-    trampoline = trampoline_of(MAKER, [one], SITE + APART, more)
+    trampoline = trampoline_of(GENERATOR, [one], SITE + APART, more)
     guest.write(SITE + APART, trampoline)
     guest.write(RING, bytes(RING_HEAD + 2 * one.task.stride))
     end = guest.run(state, range(SITE + APART, SITE + APART + len(trampoline)), 3000)

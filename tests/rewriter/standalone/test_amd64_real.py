@@ -20,9 +20,9 @@ from kinst.targets.instruction import Verdict
 from kinst.targets.standalone import WORD
 from tests.gated import long_after_first
 from tests.images import at_hand, real_image
-from tests.rewriter.standalone.amd64_runs import APART, MAKER, Moved, moved_by
+from tests.rewriter.standalone.amd64_runs import APART, GENERATOR, Moved, moved_by
 from tests.rewriter.standalone.single import Count, Record, covered_in
-from tests.rewriter.tracer_room import is_behind_room
+from tests.rewriter.tracer_call import is_after_tracer_call
 
 IMAGES = at_hand("u-boot-amd64", "gnumach", "xen-amd64", "linux-amd64")
 DRAWN = 150
@@ -36,15 +36,15 @@ def groups_of(image: str) -> tuple[Material, Groups]:
     found = instructions_of(program, np.arange(len(program.functions)))
     sites = np.flatnonzero(np.isin(found.verdict, (Verdict.COPY, Verdict.EMULATE)))
     decisions = decide(program, found, sites)
-    material = Material(program, found, dead_before(program, found), without_stack(program, found, MAKER))
+    material = Material(program, found, dead_before(program, found), without_stack(program, found, GENERATOR))
     return material, groups(found, sites, decisions, AMD64.jump)
 
 
-def dead_behind(material: Material, first: int) -> Callable[[int], int]:
+def dead_after(material: Material, first: int) -> Callable[[int], int]:
     """What is dead at an address to which the group that begins at a row leads: nothing, where that is not known.
     Behind the room for the kernel's tracer more is, which no code shows."""
     found, traced = material.found, 0
-    if is_behind_room(found, first):
+    if is_after_tracer_call(found, first):
         traced = sum(1 << GENERAL.index(name) for name in AMD64.linux.tracer_scratch)
 
     def dead(address: int) -> int:
@@ -66,7 +66,7 @@ def test_drawn_groups(image: str) -> None:
         tasks = (choose.choice(both) if first % 2 else record for both in counts)
         covered = covered_in(material, group, tasks)
         try:
-            difference = Moved(covered, moved_by(choose)).differences(choose, dead_behind(material, first))
+            difference = Moved(covered, moved_by(choose)).differences(choose, dead_after(material, first))
         except ImmovableError:
             refused += 1
             continue

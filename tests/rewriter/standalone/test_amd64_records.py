@@ -11,7 +11,7 @@ from kinst.targets.arch.amd64 import AMD64, GENERAL, RAX, RIP, RSP, Kind
 from kinst.targets.instruction import Flow
 from kinst.targets.standalone import RING_HEAD, WORD
 from tests.rewriter.standalone.amd64_guest import Guest, State, drawn
-from tests.rewriter.standalone.amd64_runs import APART, EVERYTHING, HELD, MAKER, Moved, moved_by
+from tests.rewriter.standalone.amd64_runs import APART, EVERYTHING, GENERATOR, HELD, Moved, moved_by
 from tests.rewriter.standalone.single import Covered, Record, trampoline_of
 
 SITE = 0x40_1000
@@ -93,7 +93,7 @@ def test_what_is_recorded(words: GIVEN | None) -> None:
     for _ in range(60):
         chosen = drawn_words(choose) if words is None else words
         one, delta = site(chosen, drawn_dead(choose), number=choose.randrange(9)), moved_by(choose)
-        trampoline = trampoline_of(MAKER, [one], SITE + APART)
+        trampoline = trampoline_of(GENERATOR, [one], SITE + APART)
         start = SITE + APART + delta
         guest = Guest({start: trampoline})
         ring = Ring(guest, chosen, SITE + 2 * APART + delta)
@@ -111,7 +111,7 @@ def test_a_place_that_somebody_still_writes_to_is_left_alone(words: GIVEN) -> No
     """As if an interrupt's handler had recorded a whole turn of the ring."""
     choose = random.Random(5)
     one = site(words, 0)
-    trampoline = trampoline_of(MAKER, [one], SITE + APART)
+    trampoline = trampoline_of(GENERATOR, [one], SITE + APART)
     guest = Guest({SITE + APART: trampoline})
     ring = Ring(guest, words)
     ring.start(CAPACITY + 1)
@@ -143,7 +143,7 @@ def test_a_record_leaves_no_trace(*, has_stack: bool) -> None:
 def test_tickets_are_taken_by_one_instruction() -> None:
     choose = random.Random(4)
     for _ in range(50):
-        trampoline = trampoline_of(MAKER, [site(drawn_words(choose), drawn_dead(choose))], SITE + APART)
+        trampoline = trampoline_of(GENERATOR, [site(drawn_words(choose), drawn_dead(choose))], SITE + APART)
         lines = [line.text for line in disassemble(AMD64, trampoline, SITE + APART)]
         shared = [text for text in lines if "(%rip)" in text and not text.startswith("lea")]
         assert [text.split(" %")[0] for text in shared] == ["lock xaddq"]
@@ -152,7 +152,7 @@ def test_tickets_are_taken_by_one_instruction() -> None:
 
 def test_what_no_trampoline_records() -> None:
     with pytest.raises(ImmovableError, match="rflags cannot be recorded"):
-        trampoline_of(MAKER, [site((Register(AMD64.registers.index("rflags")),), 0)], SITE + APART)
+        trampoline_of(GENERATOR, [site((Register(AMD64.registers.index("rflags")),), 0)], SITE + APART)
 
 
 @pytest.mark.parametrize("dead", [0, EVERYTHING, 0b11 << 10], ids=["nothing dead", "all dead", "r10 and r11 dead"])
@@ -163,7 +163,7 @@ def test_another_record_between_any_two_instructions(*, dead: int, is_interrupt:
     choose = random.Random(3)
     words: GIVEN = (*((Clock(),) if has_clock else ()), *(Register(number) for number in (RAX, 2, 7, RSP, 11)))
     sites = [site(words, dead, number=number) for number in (1, 2)]
-    code = {one.address + APART: trampoline_of(MAKER, [one], one.address + APART) for one in sites}
+    code = {one.address + APART: trampoline_of(GENERATOR, [one], one.address + APART) for one in sites}
     starts, inside = list(code), {at + byte for at, content in code.items() for byte in range(len(content))}
     for cut in range(100):
         guest = Guest(code)

@@ -8,7 +8,7 @@ import pytest
 
 from kinst.rewriter.arch.arm64 import DISSECTOR, TABLE
 from kinst.rewriter.liveness.arm64 import EFFECTOR
-from kinst.rewriter.standalone.arm64.maker import MAKER
+from kinst.rewriter.standalone.arm64.generator import GENERATOR
 from kinst.rewriter.standalone.code.trampoline import Clock, ImmovableError
 from kinst.targets.arch.arm64 import BREAKPOINT, Kind
 from kinst.targets.instruction import Verdict
@@ -19,7 +19,7 @@ from tests.runtime.trap.arch.risc_properties import invented
 from tests.runtime.trap.arch.risc_unicorn import ARM64_MODEL
 from tests.vectors.arm64 import GROUPS
 
-MACHINE = Machine(ARM64_MODEL, DISSECTOR, EFFECTOR, MAKER, 128)
+MACHINE = Machine(ARM64_MODEL, DISSECTOR, EFFECTOR, GENERATOR, 128)
 COPIED = [
     row.code
     for group in GROUPS
@@ -77,10 +77,14 @@ def test_what_is_read_beside_code_is_read_from_there(line: str, place: Place, ha
 @pytest.mark.parametrize(
     ("code", "place", "expected"),
     [
-        ("c0033fd6", NEAR, "it goes by the register in which it leaves"),  # blr x30
+        ("c0033fd6", NEAR, "it jumps through its own link register"),  # blr x30
         ("20013fd6", FAR, "same"),  # blr x9
         ("00000094", FAR, "same"),  # bl .
-        ("00000096", Place(0x9000_0000, 0x9000_1000, 0x8800_0000, 0), "it goes farther"),  # bl .-0x8000000
+        (
+            "00000096",
+            Place(0x9000_0000, 0x9000_1000, 0x8800_0000, 0),
+            "its target is out of a jump's reach",
+        ),  # bl .-0x8000000
         ("0f000054", FAR, "same"),  # b.nv ., which always goes
         ("2000001400000014", NEAR, "refused"),
         ("8a000034000100b5", NEAR, "same"),  # cbz w10, .+16; cbnz x0, .+32
@@ -100,7 +104,9 @@ def test_records_tell_the_time() -> None:
     task = Record(NEAR.cells, 7, 3 * WORD, 0, (Clock(),))
     group = covered(MACHINE, bytes.fromhex("1f2003d5"), NEAR, 0, [task], has_stack=True)
     assert group is not None
-    words = np.frombuffer(trampoline_of(MAKER, group, NEAR.trampoline)[: -len(bytes.fromhex("1f2003d5")) - 4], "<u4")
+    words = np.frombuffer(
+        trampoline_of(GENERATOR, group, NEAR.trampoline)[: -len(bytes.fromhex("1f2003d5")) - 4], "<u4"
+    )
     assert np.count_nonzero(words & 0xFFFF_FFE0 == 0xD53B_E040) == 1  # mrs cntvct_el0
 
 
@@ -111,7 +117,7 @@ def test_a_task_takes_dead_registers_and_else_the_stack() -> None:
             group = covered(MACHINE, bytes.fromhex("1f2003d5"), NEAR, dead, counters(NEAR), has_stack=has_stack)
             assert group is not None
             try:
-                sizes[dead, has_stack] = len(trampoline_of(MAKER, group, NEAR.trampoline))
+                sizes[dead, has_stack] = len(trampoline_of(GENERATOR, group, NEAR.trampoline))
             except ImmovableError:
                 sizes[dead, has_stack] = 0
     assert sizes[0, True] > sizes[X9, True] > sizes[X9 | X10 | X11, True] == sizes[X9 | X10 | X11, False] > 0
@@ -119,9 +125,9 @@ def test_a_task_takes_dead_registers_and_else_the_stack() -> None:
 
 
 def test_a_jump_is_filled_up_with_breakpoints() -> None:
-    assert jump_to(MAKER, 0x8000_0000, 12, 0x8000_0100) == bytes.fromhex("40000014") + BREAKPOINT * 2
+    assert jump_to(GENERATOR, 0x8000_0000, 12, 0x8000_0100) == bytes.fromhex("40000014") + BREAKPOINT * 2
     with pytest.raises(ImmovableError, match="a jump does not reach"):
-        jump_to(MAKER, 0x8000_0000, 4, 0x8800_0000)
+        jump_to(GENERATOR, 0x8000_0000, 4, 0x8800_0000)
 
 
 STAYS = """
@@ -153,5 +159,5 @@ def test_what_switches_stacks_is_known() -> None:
         lines = text.strip().splitlines()
         content = np.frombuffer(b"".join(bytes.fromhex(line.split()[0]) for line in lines) + bytes(32), np.uint8)
         offsets = np.arange(len(lines), dtype=np.int64) * 4
-        found, _ = MAKER.stack_roles(content, offsets, np.full(len(lines), 4, np.uint8))
+        found, _ = GENERATOR.stack_roles(content, offsets, np.full(len(lines), 4, np.uint8))
         assert [line for line, one in zip(lines, found, strict=True) if one != expected] == []

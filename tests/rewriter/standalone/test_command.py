@@ -24,7 +24,7 @@ WRONG = (
     ((*ALONE, "--action", "record:rip"), "no field 'rip'"),
     ((*ALONE, "--action", "record", "--ring", "100"), "--ring 100: not a power of two"),
     ((*ALONE, "--ring", "64"), "--ring: counters need none"),
-    ((*ALONE, "--method", "trap"), "--method trap: says how a handler carries on"),
+    ((*ALONE, "--method", "trap"), "--method trap: says how a handler resumes the guest"),
     (("--probe", "fbt:::entry", "--action", "count"), "--action: is for --standalone"),
     ((*ALONE, "--data-base", "0xffffffff80101000"), "counters: 0x1000 bytes at 0xffffffff80101000 overlap segment 1"),
     ((*ALONE, "--trampoline-base", "0x123"), "trampolines: 0x123 is not a multiple of 0x1000"),

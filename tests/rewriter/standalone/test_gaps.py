@@ -106,7 +106,7 @@ def test_what_has_no_room_is_refused_with_what_to_name(machine: str, tmp_path: P
     path = tmp_path / "kernel.elf"
     path.write_bytes(MACHINES[machine].image.read_bytes())
     result, out = standalone(path, "--probe", "fbt:::entry")
-    why = r"nothing says that it leaves memory behind itself alone, and it has no room inside: name 0x\w+000 bytes"
+    why = r"nothing shows that it leaves the memory after its end alone, and it has no room inside: name 0x\w+000 bytes"
     assert re.search(rf"kernel.elf: {why} that it neither uses nor gives away with --trampoline-base", result.stderr)
     assert (result.exit_code, result.stderr.count("\n"), out.exists()) == (1, 1, False)
 
@@ -127,7 +127,7 @@ def test_address_fields_of_multiboot_load_no_segment(tmp_path: Path) -> None:
     path.write_bytes(elf64(62, 0x10_0020, parts, [Symbol("work", 0x10_0020, 0x100)]))
     assert gaps(open_image(path), 0x10_0020)
     result, _ = standalone(path, "--probe", "fbt:::entry")
-    assert "nothing says that it leaves memory behind itself alone" in result.stderr
+    assert "nothing shows that it leaves the memory after its end alone" in result.stderr
 
 
 @pytest.mark.parametrize(

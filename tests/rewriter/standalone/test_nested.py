@@ -10,7 +10,7 @@ import unicorn
 from kinst.rewriter.arch.arm64 import DISSECTOR as ARM64_DISSECTOR
 from kinst.rewriter.arch.riscv64 import DISSECTOR as RISCV64_DISSECTOR
 from kinst.rewriter.liveness.effects import effector
-from kinst.rewriter.standalone.code.trampoline import Register, maker
+from kinst.rewriter.standalone.code.trampoline import Register, code_generator
 from kinst.targets.standalone import RING_HEAD, WORD
 from tests.rewriter.standalone.displaced import Machine, Place, covered
 from tests.rewriter.standalone.single import Count, Record, trampoline_of
@@ -21,7 +21,7 @@ FIRST, SECOND = Place(0x1000, 0x2000, 0x8000, 0), Place(0x1800, 0x3000, 0x8000, 
 STACK, ARGUMENT = 0xF000, 10  # a register
 VALUE, OTHER = 30, 77
 MACHINES = {
-    dissector.facts.name: Machine(model, dissector, effector(dissector.facts), maker(dissector.facts), 0)
+    dissector.facts.name: Machine(model, dissector, effector(dissector.facts), code_generator(dissector.facts), 0)
     for model, dissector in ((ARM64_MODEL, ARM64_DISSECTOR), (RISCV64_MODEL, RISCV64_DISSECTOR))
 }
 TASKS: dict[str, list[Count | Record]] = {
@@ -70,7 +70,7 @@ def guest(name: str, action: str) -> Guest:
     for place, task in zip((FIRST, SECOND), TASKS[action], strict=True):
         group = covered(machine, nop, place, 0, [task], has_stack=True)
         assert group is not None
-        made.append(trampoline_of(machine.maker, group, place.trampoline))
+        made.append(trampoline_of(machine.generator, group, place.trampoline))
     return Guest(machine, made)
 
 

@@ -53,7 +53,7 @@ def read(
     record, dead = Record(NEAR.cells, 0, stride, 7, tuple(words)), dead & ~machine.effector.held
     group = covered(machine, bytes.fromhex(nop), NEAR, dead, [record], has_stack=has_stack)
     assert group is not None
-    made = trampoline_of(machine.maker, group, NEAR.trampoline)
+    made = trampoline_of(machine.generator, group, NEAR.trampoline)
     content = {NEAR.trampoline: made, NEAR.cells: bytes(RING_HEAD + 2 * stride)}
     content |= {TASK + OFFSET: stack.to_bytes(WORD, "little")}
     facts = machine.dissector.facts

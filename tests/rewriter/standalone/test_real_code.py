@@ -17,14 +17,14 @@ from kinst.rewriter.program import instructions_of, open_program
 from kinst.rewriter.standalone.code.groups import groups
 from kinst.rewriter.standalone.code.material import Material
 from kinst.rewriter.standalone.code.stacks import without_stack
-from kinst.rewriter.standalone.code.trampoline import ImmovableError, maker
+from kinst.rewriter.standalone.code.trampoline import ImmovableError, code_generator
 from kinst.targets.image import open_image
 from kinst.targets.instruction import Instructions, Verdict
 from tests.gated import long_where
 from tests.images import at_hand, real_image
 from tests.rewriter.standalone.displaced import Machine, Place, check_counts, counters, drawn_state
 from tests.rewriter.standalone.single import covered_in
-from tests.rewriter.tracer_room import is_behind_room
+from tests.rewriter.tracer_call import is_after_tracer_call
 from tests.runtime.trap.arch.risc_unicorn import ARM64_MODEL, RISCV64_MODEL, Model
 
 IMAGES = at_hand("opensbi-1.6", "u-boot-riscv64", "u-boot-arm64", "xen-arm64", "linux-arm64", "linux-riscv64")
@@ -48,10 +48,10 @@ def test_what_is_displaced_does_what_it_did(image: str) -> None:
     program = open_program(open_image(real_image(image)))
     facts = program.image.facts
     model, dissector, vector_bits = PARTS[facts.name]
-    machine = Machine(model, dissector, effector(facts), maker(facts), vector_bits)
+    machine = Machine(model, dissector, effector(facts), code_generator(facts), vector_bits)
     found = instructions_of(program, np.arange(len(program.functions)))
     sites = np.flatnonzero(np.isin(found.verdict, (Verdict.COPY, Verdict.EMULATE)))
-    material = Material(program, found, dead_before(program, found), without_stack(program, found, machine.maker))
+    material = Material(program, found, dead_before(program, found), without_stack(program, found, machine.generator))
     scratch = sum(1 << facts.registers.index(name) for name in facts.linux.tracer_scratch)
     every = groups(found, sites, decide(program, found, sites), facts.jump)
     choose, outcomes = random.Random(1), Counter[str]()
@@ -60,7 +60,7 @@ def test_what_is_displaced_does_what_it_did(image: str) -> None:
         site = int(found.address[first])
         place = Place(site, site + AWAY, (site + 2 * AWAY) & -PAGE, 0)
         group = covered_in(material, every.take(slice(one, one + 1)), counters(place))
-        traced = scratch if is_behind_room(found, first) else 0
+        traced = scratch if is_after_tracer_call(found, first) else 0
         dead = partial(dead_at, found, material.dead, traced)
         try:
             is_same = check_counts(machine, group, place, drawn_state(machine, choose), dead)

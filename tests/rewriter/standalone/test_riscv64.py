@@ -12,7 +12,7 @@ from kinst.rewriter.disassemble import disassemble
 from kinst.rewriter.liveness.riscv64 import EFFECTOR
 from kinst.rewriter.patching.riscv64 import encode
 from kinst.rewriter.standalone.code.trampoline import Clock, ImmovableError
-from kinst.rewriter.standalone.riscv64.maker import MAKER
+from kinst.rewriter.standalone.riscv64.generator import GENERATOR
 from kinst.rewriter.standalone.riscv64.short import shortened
 from kinst.targets.arch.riscv64 import RISCV64
 from kinst.targets.instruction import Verdict
@@ -23,7 +23,7 @@ from tests.runtime.trap.arch.risc_properties import invented
 from tests.runtime.trap.arch.risc_unicorn import RISCV64_MODEL
 from tests.vectors.riscv64 import GROUPS
 
-MACHINE = Machine(RISCV64_MODEL, DISSECTOR, EFFECTOR, MAKER, 64)
+MACHINE = Machine(RISCV64_MODEL, DISSECTOR, EFFECTOR, GENERATOR, 64)
 UNFIT = ("rdtime", "rdcycle", "wfi")  # clocks tell how many instructions ran, and Unicorn ends with wfi
 COPIED = [
     row.code for group in GROUPS for row in group if row.verdict == Verdict.COPY and not row.assembly.startswith(UNFIT)
@@ -61,14 +61,14 @@ def test_groups_do_what_they_did() -> None:
     [
         ("auipc ra, 16; jalr ra, 16(ra)", NEAR, 0, "same"),
         ("auipc ra, 16; jalr ra, 16(ra)", FAR, T2, "same"),
-        ("auipc ra, 16; jalr ra, 16(ra)", FAR, 0, "no register is dead there to go by"),
+        ("auipc ra, 16; jalr ra, 16(ra)", FAR, 0, "no register is dead there to jump through"),
         ("auipc t1, 16; jalr zero, 16(t1)", FAR, 0, "same"),
-        ("auipc ra, 16; jalr a0, 16(a0)", NEAR, T2, "it goes by the register in which it leaves"),
-        ("jalr ra, 16(ra)", NEAR, T2, "it goes by the register in which it leaves"),
-        ("c.jalr ra", NEAR, T2, "it goes by the register in which it leaves"),
+        ("auipc ra, 16; jalr a0, 16(a0)", NEAR, T2, "it jumps through its own link register"),
+        ("jalr ra, 16(ra)", NEAR, T2, "it jumps through its own link register"),
+        ("c.jalr ra", NEAR, T2, "it jumps through its own link register"),
         ("c.jalr a0", NEAR, 0, "same"),
         ("jal ra, 0x80010000", FAR, T2, "same"),
-        ("jal t2, 0x80010000", FAR, T2, "no register is dead there to go by"),
+        ("jal t2, 0x80010000", FAR, T2, "no register is dead there to jump through"),
         ("beq a0, a0, 0x80000100", FAR, T2, "same"),
         ("beq a0, a0, 0x80000100", FAR, 0, "a jump does not reach"),
         ("c.addi a0, 1; c.addi a1, 1; addi a2, a2, 1", FAR, T2, "same"),
@@ -88,8 +88,8 @@ def test_control_comes_back_to_the_end_of_a_group_only() -> None:
     first, second = (covered(MACHINE, code, NEAR, 0, counters(NEAR), has_stack=True) for code in (call, add))
     assert first is not None and second is not None
     behind = replace(second[0], address=NEAR.site + 4)
-    with pytest.raises(ImmovableError, match="control leaves before it"):
-        trampoline_of(MAKER, [first[0], behind], NEAR.trampoline)
+    with pytest.raises(ImmovableError, match="control leaves in the middle of it"):
+        trampoline_of(GENERATOR, [first[0], behind], NEAR.trampoline)
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -101,7 +101,7 @@ def test_records_tell_the_time() -> None:
     task = Record(NEAR.cells, 7, 3 * WORD, 0, (Clock(),))
     group = covered(MACHINE, bytes.fromhex("0100"), NEAR, 0, [task], has_stack=True)
     assert group is not None
-    code = trampoline_of(MAKER, group, NEAR.trampoline)
+    code = trampoline_of(GENERATOR, group, NEAR.trampoline)
     words = [int.from_bytes(code[at : at + 4], "little") for at in range(0, len(code), 2)]
     assert sum(word & 0xFFFF_F07F == 0xC010_2073 for word in words) == 1  # rdtime
 
@@ -145,7 +145,7 @@ def test_two_bytes_do_where_there_is_such_an_instruction(line: str) -> None:
 def test_instructions_of_two_bytes_are_only_where_the_code_has_some(nop: str, sizes: set[int]) -> None:
     group = covered(MACHINE, bytes.fromhex(nop), NEAR, 0, counters(NEAR), has_stack=True)
     assert group is not None
-    code = trampoline_of(MAKER, group, NEAR.trampoline)
+    code = trampoline_of(GENERATOR, group, NEAR.trampoline)
     assert {line.size for line in disassemble(RISCV64, code, NEAR.trampoline)} == sizes
 
 
@@ -156,7 +156,7 @@ def test_a_task_takes_dead_registers_and_else_the_stack() -> None:
             group = covered(MACHINE, bytes.fromhex("0100"), NEAR, dead, counters(NEAR), has_stack=has_stack)
             assert group is not None
             try:
-                sizes[dead, has_stack] = len(trampoline_of(MAKER, group, NEAR.trampoline))
+                sizes[dead, has_stack] = len(trampoline_of(GENERATOR, group, NEAR.trampoline))
             except ImmovableError:
                 sizes[dead, has_stack] = 0
     assert sizes[0, True] > sizes[T2, True] > sizes[T2 | A0, True] == sizes[T2 | A0, False] > 0
@@ -164,18 +164,18 @@ def test_a_task_takes_dead_registers_and_else_the_stack() -> None:
 
 
 def test_jumps_are_as_short_as_their_room() -> None:
-    assert jump_to(MAKER, 0x8000_0000, 2, 0x8000_0100) == encode("c.j 0x80000100", 0x8000_0000)
+    assert jump_to(GENERATOR, 0x8000_0000, 2, 0x8000_0100) == encode("c.j 0x80000100", 0x8000_0000)
     jump = encode("j 0x800f0000", 0x8000_0000)
     for size, filler in ((4, ""), (6, "0290"), (8, "73001000"), (10, "730010000290")):
-        assert jump_to(MAKER, 0x8000_0000, size, 0x800F_0000) == jump + bytes.fromhex(filler)
+        assert jump_to(GENERATOR, 0x8000_0000, size, 0x800F_0000) == jump + bytes.fromhex(filler)
     for size, target, dead in ((2, 0x8000_1000, T2), (4, 0x8010_0000, T2), (8, 0x8010_0000, A0)):
         with pytest.raises(ImmovableError, match="a jump does not reach"):
-            jump_to(MAKER, 0x8000_0000, size, target, dead)
+            jump_to(GENERATOR, 0x8000_0000, size, target, dead)
 
 
 def test_a_far_jump_goes_by_a_register_that_is_dead() -> None:
     far = code_of("auipc t2, 0x801; jalr zero, -2048(t2)", 0x8000_0000)
-    assert jump_to(MAKER, 0x8000_0000, 10, 0x8080_0800, T2 | A0) == far + bytes.fromhex("0290")
+    assert jump_to(GENERATOR, 0x8000_0000, 10, 0x8080_0800, T2 | A0) == far + bytes.fromhex("0290")
 
 
 STAYS = """
@@ -198,5 +198,5 @@ def test_what_switches_stacks_is_known() -> None:
         sizes = np.array([len(code) for code in codes], np.uint8)
         offsets = np.cumsum(sizes, dtype=np.int64) - sizes
         content = np.frombuffer(b"".join(codes) + bytes(32), np.uint8)
-        found, _ = MAKER.stack_roles(content, offsets, sizes)
+        found, _ = GENERATOR.stack_roles(content, offsets, sizes)
         assert [code.hex() for code, one in zip(codes, found, strict=True) if one != expected] == []

@@ -12,7 +12,7 @@ from kinst.rewriter.arch.registry import dissector
 from kinst.rewriter.assemble import assemble
 from kinst.rewriter.disassemble import disassemble
 from kinst.rewriter.liveness.effects import Effector, effector
-from kinst.rewriter.standalone.code.trampoline import Maker, maker
+from kinst.rewriter.standalone.code.trampoline import CodeGenerator, code_generator
 from kinst.runtime.machine.boards.registry import board_of
 from kinst.runtime.machine.configuration import Configuration
 from kinst.runtime.machine.exception_model import ExceptionModel
@@ -79,10 +79,10 @@ def test_every_behaviour_of_a_machine_is_found(facts: ArchFacts) -> None:
     assert dissector(facts).facts is facts
     assert emulator(facts).facts is facts
     assert (moved_trampoline(facts) is None) == (facts.return_breakpoint is not None)
-    assert (out_of_line_trampoline(facts) is None) == (not facts.aside)
+    assert (out_of_line_trampoline(facts) is None) == (not facts.out_of_line)
     assert lacking(dissector(facts), Dissector) == []
     assert lacking(effector(facts), Effector) == []
-    assert lacking(maker(facts), Maker) == []
+    assert lacking(code_generator(facts), CodeGenerator) == []
     assert lacking(emulator(facts), Emulator) == []
     assert lacking(stack_effects(facts), StackEffects) == []
     assert lacking(new_walker(facts), Walker) == []

@@ -76,9 +76,8 @@ def test_names(attribute: At, form: Form) -> None:
     assert InlineSearch(elf).find("wante") == InlineSearch(elf).find("anted") == ()
 
 
-@pytest.mark.parametrize("form", [Form.STRX, Form.STRX1, Form.STRX2, Form.STRX3, Form.STRX4, Form.GNU_STR_INDEX])
-def test_names_by_index(form: Form) -> None:
-    """Two units with a table each: index 1 is the name in the second one only."""
+def indexed(form: Form) -> Dwarf:
+    """Two units with a table of names each: index 1 is "other" in the first and "wanted" in the second."""
     dwarf = Dwarf()
     other, wanted = dwarf.string("other"), dwarf.string("wanted")
     dwarf.others["str_offsets"] = b"".join(
@@ -92,7 +91,12 @@ def test_names_by_index(form: Form) -> None:
         )
         for number in range(2)
     ]
-    elf = dwarf.units(*units).file(SYMBOLS)
+    return dwarf.units(*units)
+
+
+@pytest.mark.parametrize("form", [Form.STRX, Form.STRX1, Form.STRX2, Form.STRX3, Form.STRX4, Form.GNU_STR_INDEX])
+def test_names_by_index(form: Form) -> None:
+    elf = indexed(form).file(SYMBOLS)
 
     assert only(elf).ranges == ((LOW + 1, HIGH),)
     assert only(elf, "other").ranges == ((LOW, HIGH),)
@@ -325,6 +329,19 @@ def test_a_damaged_unit_is_named_and_the_others_are_of_use() -> None:
     matching = InlineSearch(elf).find_matching("*")
     assert [one.name for one in matching.found] == ["intact"]
     assert len(matching.damage) == 1 and "the unit at 0x0" in matching.damage[0]
+
+
+def test_a_damaged_unit_hides_no_names_that_others_have_by_index() -> None:
+    """Where its part of the table of names begins is not known: any name may be in it."""
+    dwarf = indexed(Form.STRX1)
+    dwarf.info[12] = 0x7F  # the code of the first unit's root
+    search = InlineSearch(dwarf.file(SYMBOLS))
+
+    with pytest.raises(ImageError, match="the unit at 0x0"):
+        search.find("wanted")
+    readable = search.find_readable("wanted")
+    assert [copy.ranges for copy in readable.found[0].copies] == [((LOW + 1, HIGH),)]
+    assert len(readable.damage) == 1 and "the unit at 0x0" in readable.damage[0]
 
 
 def test_a_cut_section() -> None:

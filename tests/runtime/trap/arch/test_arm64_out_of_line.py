@@ -10,7 +10,9 @@ from tests.runtime.trap.arch.risc_unicorn import ARM64_MODEL, Cpu, State
 from tests.vectors import arm64 as vectors
 from tests.vectors import rows
 
-ROWS = [row for group in vectors.GROUPS for row in group if row.verdict == Verdict.EMULATE and row.kind in ARM64.aside]
+ROWS = [
+    row for group in vectors.GROUPS for row in group if row.verdict == Verdict.EMULATE and row.kind in ARM64.out_of_line
+]
 ADDRESSES = (0x40_0000, 0x50_0FFC, 0xFFFF_8000_0812_3FFC)
 DISTANCES = (0x7F_0008, -0x20_1008)  # of a slot from the instruction: a multiple of 4, but of no page
 
@@ -42,7 +44,7 @@ def test_it_does_what_the_instruction_does(row: rows.Row) -> None:
 
 
 def test_every_kind_is_tried() -> None:
-    assert {row.kind for row in ROWS} == ARM64.aside
+    assert {row.kind for row in ROWS} == ARM64.out_of_line
 
 
 def test_what_is_out_of_reach_has_none() -> None:

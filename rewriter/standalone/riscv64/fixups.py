@@ -15,19 +15,19 @@ import numpy as np
 from kinst.rewriter.arch.patterns import Immediate
 from kinst.rewriter.arch.riscv64 import IMM_CJ, IMM_I, IMM_J, IMM_U
 from kinst.rewriter.standalone.code.parts import (
-    BEHIND,
     HERE,
+    NEXT,
     TARGET,
     Addresses,
+    Encoding,
     Filled,
-    Form,
-    Hole,
+    Fixup,
     Numbers,
     Parts,
     as_bytes,
     distances,
 )
-from kinst.rewriter.standalone.code.word_forms import near
+from kinst.rewriter.standalone.code.word_encodings import near
 from kinst.rewriter.standalone.riscv64.words import JAL
 from kinst.targets.arch.riscv64 import RA
 
@@ -37,25 +37,26 @@ _ADDI: Final = 0x13
 _ADDIW: Final = 0x1B
 _LUI: Final = 0x37
 JALR: Final = 0x67
-# Registers of far jumps. Where landing pads are checked (Zicfilp), these three may lead to places that are none.
+# Registers of far jumps. A jalr through x1, x5 or x7 needs no landing pad at its target where Zicfilp is enabled.
 _FAR: Final = (7, 5, RA)
 JUMPS_BY: Final = sum(1 << register for register in _FAR)
 _TOO_FAR: Final = "it is more than 2 GiB from what it refers to"
 
 
 @cache
-def over_jump(layout: Immediate, size: int) -> Form:
-    """A branch, the operand, that leads over the jump behind it."""
+def over_jump(layout: Immediate, size: int) -> Encoding:
+    """The operand, a branch, over the jump after it."""
 
     def fill(at: Addresses, value: Addresses, operand: Numbers) -> Filled:
         code, fits = _J.fill(at + np.uint64(size), value, np.full(len(at), JAL))
         return np.hstack([as_bytes(operand | layout.bits_of(size + 4), size), code]), fits
 
-    return Form(size + 4, fill)
+    return Encoding(size + 4, fill)
 
 
 def _pair(upper: Numbers, lower: Numbers, away: Numbers) -> Filled:
-    """Two instructions that add up to a number of 32 bits."""
+    """Two instructions that add up to a 32-bit number: the low 12 bits are signed, so the upper part is rounded to the
+    nearest."""
     low = (away & 0xFFF) - ((away & 0x800) << 1)
     bits = IMM_U.bits_of(away - low)
     words = (upper | bits, lower | IMM_I.bits_of(low))
@@ -85,49 +86,54 @@ def _small_number(_at: Addresses, value: Addresses, register: Numbers) -> Filled
     return as_bytes(_ADDI | register << 7 | IMM_I.bits_of(number), 4), number >> 11 == 0
 
 
-_J, _C_J_FORM, _FAR_JUMP = near(IMM_J), near(IMM_CJ, 2), Form(8, _far_jump)
-_LA, _DISPLACED, _LI, _LI_SMALL = Form(8, _address), Form(8, _displaced), Form(8, _number), Form(4, _small_number)
+_J, _C_J_ENCODING, _FAR_JUMP = near(IMM_J), near(IMM_CJ, 2), Encoding(8, _far_jump)
+_LA, _DISPLACED, _LI, _LI_SMALL = (
+    Encoding(8, _address),
+    Encoding(8, _displaced),
+    Encoding(8, _number),
+    Encoding(4, _small_number),
+)
 
 
-def address_hole(register: int, value: str) -> Hole:
-    """auipc and addi."""
-    return Hole(_LA, value, register, _TOO_FAR)
+def address_fixup(register: int, value: str) -> Fixup:
+    """What an auipc at another address computes."""
+    return Fixup(_LA, value, register, _TOO_FAR)
 
 
-def displaced_auipc(word: int) -> Hole:
+def displaced_auipc(word: int) -> Fixup:
     """auipc of somewhere else."""
-    return Hole(_DISPLACED, HERE, word, _TOO_FAR)
+    return Fixup(_DISPLACED, HERE, word, _TOO_FAR)
 
 
-def number_hole(register: int, value: str) -> Hole:
-    """li."""
-    return Hole(_LI_SMALL, value, register, (Hole(_LI, value, register, "it is no number of 31 bits"),))
+def number_fixup(register: int, value: str) -> Fixup:
+    """ra or the like, as a call at the original address sets it; nothing if it is zero."""
+    return Fixup(_LI_SMALL, value, register, (Fixup(_LI, value, register, "it is not a 31-bit number"),))
 
 
 def linked(register: int) -> Parts:
-    """What is behind it in the register, which may be zero."""
-    return (address_hole(register, BEHIND),) if register else ()
+    """c.j, or the reason why it does not reach."""
+    return (address_fixup(register, NEXT),) if register else ()
 
 
 def short_jump(value: str, why: str) -> Parts:
-    """c.j, or the reason why there is none."""
-    return (Hole(_C_J_FORM, value, _C_J, why),)
+    """j; else auipc and jalr through a dead register, or the reason why there is none."""
+    return (Fixup(_C_J_ENCODING, value, _C_J, why),)
 
 
 def any_jump(value: str, dead: int, why: str) -> Parts:
     """j; else auipc and jalr by one of the dead registers, or the reason why there is none."""
-    return (Hole(_J, value, JAL, _far(value, dead, why)),)
+    return (Fixup(_J, value, JAL, _far(value, dead, why)),)
 
 
 def _far(value: str, dead: int, why: str) -> Parts | str:
     register = next((number for number in _FAR if dead >> number & 1), None)
-    return why if register is None else (Hole(_FAR_JUMP, value, register, _TOO_FAR),)
+    return why if register is None else (Fixup(_FAR_JUMP, value, register, _TOO_FAR),)
 
 
 def branch(layout: Immediate, word: int, opposite: int, size: int, dead: int, why: str) -> Parts:
-    """A branch to its target; else the opposite one over a jump, and at last over a far one."""
+    """The branch to its target; else the opposite branch over a jump; at last over a far jump."""
     bare = word ^ opposite
     leap = _far(TARGET, dead, why)
     far = leap if isinstance(leap, str) else ((bare | layout.bits_of(size + 8)).to_bytes(size, "little"), *leap)
-    jump = Hole(over_jump(layout, size), TARGET, bare, far)
-    return (Hole(near(layout, size), TARGET, word, (jump,)),)
+    jump = Fixup(over_jump(layout, size), TARGET, bare, far)
+    return (Fixup(near(layout, size), TARGET, word, (jump,)),)

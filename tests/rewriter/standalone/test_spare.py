@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from kinst.rewriter.standalone.places.rooms import code_gap, data_rooms
+from kinst.rewriter.standalone.places.spare import data_gaps, unfiled_gap
 from kinst.targets.image import Image, open_image
 from tests.writers.elf import EM_AARCH64, Part, Symbol, elf64
 
@@ -27,24 +27,24 @@ def image(folder: Path, *labels: tuple[str, int], code: bytes = RET * 0x480) -> 
 
 
 def test_code_is_mapped_up_to_its_label(tmp_path: Path) -> None:
-    assert code_gap(image(tmp_path, ("_etext", CODE + 0x1_0000))) == (CODE + 0x2000, CODE + 0x1_0000)
+    assert unfiled_gap(image(tmp_path, ("_etext", CODE + 0x1_0000))) == (CODE + 0x2000, CODE + 0x1_0000)
 
 
 @pytest.mark.parametrize("label", ["etext_", "_stext"])
 def test_without_the_label_nothing_is_known(label: str, tmp_path: Path) -> None:
-    assert code_gap(image(tmp_path, (label, CODE + 0x1_0000))) is None
+    assert unfiled_gap(image(tmp_path, (label, CODE + 0x1_0000))) is None
 
 
 def test_code_that_is_not_filled_up_has_no_room(tmp_path: Path) -> None:
-    assert code_gap(image(tmp_path, ("_etext", CODE + 0x1_0000), code=RET * 0x3FF0)) is None
-    assert code_gap(image(tmp_path, ("_etext", CODE + 0x11FC))) is None
+    assert unfiled_gap(image(tmp_path, ("_etext", CODE + 0x1_0000), code=RET * 0x3FF0)) is None
+    assert unfiled_gap(image(tmp_path, ("_etext", CODE + 0x11FC))) is None
 
 
 @pytest.mark.parametrize("last", ["init_pg_end", "__bss_stop", "early_init_stack"])
 def test_memory_is_kept_up_to_its_label(last: str, tmp_path: Path) -> None:
     found = image(tmp_path, (last, DATA + 0x4FF0), ("_end", DATA + 0x1_0000))
-    assert data_rooms(found) == ((DATA + 0x4FF0, DATA + 0x1_0000),)
+    assert data_gaps(found) == ((DATA + 0x4FF0, DATA + 0x1_0000),)
 
 
 def test_behind_a_label_that_opens_a_range_is_somebodys(tmp_path: Path) -> None:
-    assert data_rooms(image(tmp_path, ("init_pg_dir", DATA + 0x4000), ("_end", DATA + 0x1_0000))) == ()
+    assert data_gaps(image(tmp_path, ("init_pg_dir", DATA + 0x4000), ("_end", DATA + 0x1_0000))) == ()
