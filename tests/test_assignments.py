@@ -29,6 +29,7 @@ _EXCUSED = {
     ("rewriter/assemble.py", "syntax"): _THEIRS,
     ("rewriter/disassemble.py", "syntax"): _THEIRS,
     ("runtime/attached/guest.py", "restore"): _THEIRS,
+    ("runtime/attached/guest.py", "save"): _THEIRS,
     ("runtime/engine/attached_engine.py", "_internal_exception"): _THEIRS,
     ("runtime/batch/cluster_worker.py", "process"): _THREAD,
 }
