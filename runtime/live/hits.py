@@ -4,23 +4,14 @@ them."""
 from collections.abc import Callable
 from typing import Final
 
-import numpy as np
-
 from kinst.runtime.live.ram import SharedRam
 from kinst.runtime.live.standalone_image import StandaloneImage
 from kinst.runtime.readout.placement import Placement, Read
-from kinst.runtime.tracing.standalone.drawn_counters import (
-    CLEARED,
-    counted,
-    drawn,
-    first_wrong,
-    is_cleared,
-    is_of_image,
-)
+from kinst.runtime.tracing.standalone.drawn_counters import CLEARED, first_wrong, is_of_image, start_values
 from kinst.runtime.tracing.standalone.probes import KeptProbes
 from kinst.targets.elf.header import PT_LOAD
 from kinst.targets.errors import MachineError
-from kinst.targets.standalone import RING_HEAD, WORD, Action
+from kinst.targets.standalone import WORD, Action
 
 _SOONEST, _LATEST = 20_000_000, 1_000_000_000  # ns between searches for an image that is not in memory yet
 _SELDOM, _OFTEN = 10_000_000, 1_000_000  # ns between looks at records
@@ -56,15 +47,13 @@ class Hits:
         self._pause, self._next = _SOONEST, 0
         self._has_warned = False
         self._address = standalone.address
-        self._may_clear = is_of_image(alone.image, alone.manifest, self._address)
-        # The words that begin with random numbers, by which a store of the guest shows: all counters, or a word that
-        # the head of a ring does not use.
-        self._drawn = self._address if self.is_counted else self._address + RING_HEAD - WORD
-        self._begun = np.zeros(len(alone.manifest.sites) if self.is_counted else 1, np.uint64)  # those numbers
+        may_clear = is_of_image(alone.image, alone.manifest, self._address)
+        self._begun = start_values(standalone, len(alone.manifest.sites), may_clear=may_clear)
         # Before the guest can change anything. Where a boot loader loads the image later, it stores zeros there.
-        if self._search(is_last=False) is not None:
-            self._begun = drawn(len(self._begun))
-            memory.write(placement.physical(self._drawn), self._begun.astype("<u8").tobytes())
+        if self._search(is_last=False) is None:
+            self._begun = self._begun.as_loaded
+        elif self._begun.size:
+            memory.write(placement.physical(self._address + self._begun.offset), self._begun.data)
 
     def poll(self) -> None:
         """Called often: records have to be read before the ring is full. Counters are folded when they are read, but
@@ -74,7 +63,7 @@ class Hits:
             self.find()
         elif self._now() >= self._next and (read := self._read or self._search(is_last=False)) is not None:
             self._check(read)
-            self._counted(read, self._address, WORD * len(self._begun))
+            self._counted(read, self._address, self._begun.size)
 
     def find(self, *, is_last: bool = False) -> None:
         """Let probes fire for new records and counts.
@@ -88,8 +77,8 @@ class Hits:
             return
         if is_last or self._now() >= self._next:
             self._check(read)
-        if is_last and self._may_clear and not self._has_warned:
-            self._has_warned = is_cleared(read(self._drawn, WORD * len(self._begun)), self._begun)
+        if is_last and not self._has_warned:
+            self._has_warned = self._begun.is_cleared(read(self._address + self._begun.offset, self._begun.size))
             if self._has_warned:
                 self._warn(CLEARED)
         self._probes.fire(self._probes.find(lambda address, size: self._counted(read, address, size), is_last=is_last))
@@ -99,7 +88,7 @@ class Hits:
         data = read(address, size)
         if not self.is_counted or address != self._address:
             return data
-        data = counted(data, self._begun, may_clear=self._may_clear)
+        data = self._begun.counted(data)
         if (wrong := first_wrong(data)) is not None:
             raise self._spoiled(f"a counter at {self._address + WORD * wrong:#x}")
         return data

@@ -6,6 +6,7 @@ first microseconds (Linux for amd64: clear_bss, after some 260 calls). They are 
 before is lost, as are the records of a ring: a missing start value shows that.
 """
 
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 from kinst.targets.elf.header import PT_LOAD
 from kinst.targets.image import Image
 from kinst.targets.manifest.packed import Manifest
+from kinst.targets.standalone import RING_HEAD, WORD, Action, Standalone
 
 CLEARED: Final = (
     "the image cleared its .bss, with what its probes keep in it: hits of its first microseconds, before that, are lost"
@@ -23,24 +25,54 @@ _HASH: Final = np.uint64(0x9E37_79B9_7F4A_7C15)
 _DRAWN, _BELOW = np.uint64(0x7FFF_F000_0000_0000), np.uint64(0x1080_8080_8080)
 
 
-def drawn(count: int) -> NDArray[np.uint64]:
-    """The start values of the first `count` counters."""
+@dataclass(frozen=True, slots=True)
+class StartValues:
+    """The start values of one image: of all its counters, or of a word that the head of its ring does not use.
+
+    `offset`: bytes from the first counter, or from the ring. `may_clear`: the image may clear its memory.
+    """
+
+    offset: int
+    words: NDArray[np.uint64]
+    may_clear: bool
+
+    @property
+    def size(self) -> int:
+        """In bytes."""
+        return WORD * len(self.words)
+
+    @property
+    def data(self) -> bytes:
+        """What is stored before the image runs."""
+        return self.words.astype("<u8").tobytes()
+
+    @property
+    def as_loaded(self) -> "StartValues":
+        """Those of memory that has only what its loader stored: zeros."""
+        return replace(self, words=np.zeros_like(self.words))
+
+    def counted(self, data: bytes) -> bytes:
+        """The counts: the memory from the first counter on, without the start values."""
+        words = np.frombuffer(data, "<u8")
+        found: NDArray[np.uint64] = words - self.words[: len(words)]
+        return np.where(words < _MOST, words, found).tobytes() if self.may_clear else found.tobytes()
+
+    def is_cleared(self, data: bytes) -> bool:
+        """Whether the image has cleared one. `data` is in their place now."""
+        words = np.frombuffer(data, "<u8")
+        return self.may_clear and bool(((words < _MOST) & (self.words >= _MOST)).any())
+
+
+def start_values(kept: Standalone, sites: int, *, may_clear: bool) -> StartValues:
+    """Those of an image with so many sites. A ring whose memory nobody clears needs none."""
+    if kept.action is Action.COUNT:
+        return StartValues(0, _drawn(sites), may_clear)
+    return StartValues(RING_HEAD - WORD, _drawn(int(may_clear)), may_clear)
+
+
+def _drawn(count: int) -> NDArray[np.uint64]:
     found: NDArray[np.uint64] = np.arange(1, count + 1, dtype=np.uint64) * _HASH & _DRAWN | _BELOW
     return found
-
-
-def counted(data: bytes, begun: NDArray[np.uint64], *, may_clear: bool) -> bytes:
-    """The counts: the memory from the first counter on, without the start values. `may_clear`: the image may have
-    cleared it."""
-    words = np.frombuffer(data, "<u8")
-    found: NDArray[np.uint64] = words - begun[: len(words)]
-    return np.where(words < _MOST, words, found).tobytes() if may_clear else found.tobytes()
-
-
-def is_cleared(data: bytes, begun: NDArray[np.uint64]) -> bool:
-    """Whether a counter has lost its start value."""
-    words = np.frombuffer(data, "<u8")
-    return bool(((words < _MOST) & (begun[: len(words)] >= _MOST)).any())
 
 
 def first_wrong(data: bytes) -> int | None:

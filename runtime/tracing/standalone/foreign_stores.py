@@ -22,7 +22,7 @@ import numpy as np
 from kinst.runtime.machine.loading.loaded import Loaded
 from kinst.runtime.machine.memory import PAGE
 from kinst.runtime.machine.system import System
-from kinst.runtime.tracing.standalone.drawn_counters import counted, drawn, first_wrong, is_cleared, is_of_image
+from kinst.runtime.tracing.standalone.drawn_counters import first_wrong, is_of_image, start_values
 from kinst.targets.errors import MachineError
 from kinst.targets.manifest.packed import Manifest
 from kinst.targets.standalone import WORD, Action, Standalone
@@ -61,14 +61,14 @@ class ForeignStores:
         self._code = [(at, system.memory.read(at, size)) for at, size in self._trampolines()]
         if not is_made_here:
             self._check_loaded()
-        self._may_clear = is_of_image(loaded.image, manifest, kept.address)
+        may_clear = is_of_image(loaded.image, manifest, kept.address)
         has_memory = system.memory.has(start, kept.size)
-        self._has_data = has_memory and not self._may_clear
-        sites = len(manifest.sites)
-        is_counting = has_memory and kept.action is Action.COUNT and kept.size >= WORD * sites
+        self._has_data = has_memory and not may_clear
+        begun = start_values(kept, len(manifest.sites), may_clear=may_clear)
+        has_room = has_memory and kept.size >= begun.offset + begun.size  # unless the manifest lies
+        self._begun = begun if has_room else begun.as_loaded
         self.is_broken = False  # the error was raised, and counts mean nothing
         self._turns, self._found = 0, ""
-        self._begun = drawn(sites) if is_counting else np.zeros(sites, np.uint64)
 
     def _own_segment(self) -> Range | None:
         """The segment that was added for the trampolines, if it is in memory."""
@@ -100,8 +100,8 @@ class ForeignStores:
 
     def begin(self) -> None:
         """Prepare the memory before anything runs."""
-        if self._begun.any():
-            self._system.memory.write(self._start, self._begun.astype("<u8").tobytes())
+        if self._begun.words.any():
+            self._system.memory.write(self._start + self._begun.offset, self._begun.data)
         self._guard()
 
     def _guard(self) -> None:
@@ -117,14 +117,15 @@ class ForeignStores:
 
     def counted(self, data: bytes) -> bytes:
         """The counts: the memory from the first counter on, without the start values."""
-        return counted(data, self._begun, may_clear=self._may_clear)
+        return self._begun.counted(data)
 
     @property
     def is_cleared(self) -> bool:
-        """Whether the image has cleared its counters, and with them what was counted before."""
-        if not self._begun.any() or not self._may_clear:
+        """Whether the image has cleared its counters or its ring, with what was counted or recorded before."""
+        begun = self._begun
+        if not begun.words.any():
             return False
-        return is_cleared(self._system.memory.read(self._start, WORD * len(self._begun)), self._begun)
+        return begun.is_cleared(self._system.memory.read(self._start + begun.offset, begun.size))
 
     def after_turn(self) -> None:
         """Check, between two turns of a CPU. Raises MachineError: as `is_clean`."""
@@ -172,7 +173,7 @@ class ForeignStores:
         """The first counter with an impossible count, as text; empty: there is none."""
         if self._kept.action is not Action.COUNT or not self._system.memory.has(self._start, self._kept.size):
             return ""
-        wrong = first_wrong(self.counted(self._system.memory.read(self._start, WORD * len(self._begun))))
+        wrong = first_wrong(self.counted(self._system.memory.read(self._start, self._begun.size)))
         return "" if wrong is None else f"a counter at {self._kept.address + WORD * wrong:#x}"
 
     # -- stores -------------------------------------------------------------------------------------------------------

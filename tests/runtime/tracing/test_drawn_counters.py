@@ -1,14 +1,18 @@
 """Counters that begin with drawn numbers: what they have counted, and whether the image has cleared them."""
 
+from dataclasses import replace
+
 import numpy as np
 
-from kinst.runtime.tracing.standalone.drawn_counters import counted, drawn, first_wrong, is_cleared
+from kinst.runtime.tracing.standalone.drawn_counters import first_wrong, start_values
+from kinst.targets.standalone import Action, Standalone
 
-BEGUN = drawn(4)
+OURS = start_values(Standalone(Action.COUNT, 0, 0, 32), 4, may_clear=False)
+CLEARS = replace(OURS, may_clear=True)
 
 
 def after(*hits: int) -> bytes:
-    return (BEGUN + np.array(hits, np.uint64)).tobytes()
+    return (OURS.words + np.array(hits, np.uint64)).tobytes()
 
 
 def words(*values: int) -> bytes:
@@ -16,32 +20,41 @@ def words(*values: int) -> bytes:
 
 
 def hits(data: bytes, *, may_clear: bool) -> list[int]:
-    return list(map(int, np.frombuffer(counted(data, BEGUN, may_clear=may_clear), "<u8")))
+    return list(map(int, np.frombuffer((CLEARS if may_clear else OURS).counted(data), "<u8")))
 
 
 def test_what_was_counted_is_above_what_they_began_with() -> None:
     assert hits(after(0, 7, 1, 1 << 40), may_clear=False) == [0, 7, 1, 1 << 40]
     assert hits(after(0, 7, 1, 1 << 40), may_clear=True) == [0, 7, 1, 1 << 40]
-    assert not is_cleared(after(0, 7, 1, 1 << 40), BEGUN)
+    assert not CLEARS.is_cleared(after(0, 7, 1, 1 << 40))
 
 
 def test_cleared_counters_count_from_zero() -> None:
     data = words(0, 3, 5, 0)
     assert hits(data, may_clear=True) == [0, 3, 5, 0]
-    assert is_cleared(data, BEGUN)
-    assert first_wrong(counted(data, BEGUN, may_clear=False)) == 0  # somebody else's store
+    assert CLEARS.is_cleared(data)
+    assert first_wrong(OURS.counted(data)) == 0  # somebody else's store
 
 
 def test_they_may_be_read_while_they_are_cleared() -> None:
     data = words(0, 2) + after(0, 0, 1, 6)[16:]
     assert hits(data, may_clear=True) == [0, 2, 1, 6]
-    assert is_cleared(data, BEGUN)
+    assert CLEARS.is_cleared(data)
 
 
 def test_what_nothing_counts_is_wrong_in_those_too() -> None:
     data = after(0, 7, 1, 0)[:16] + words(1 << 60) + after(0, 0, 0, 0)[24:]
-    assert first_wrong(counted(data, BEGUN, may_clear=True)) == 2
+    assert first_wrong(CLEARS.counted(data)) == 2
 
 
 def test_counters_that_begin_with_zero_are_not_cleared() -> None:
-    assert not is_cleared(words(0, 0), np.zeros(2, np.uint64))
+    assert not CLEARS.as_loaded.is_cleared(words(0, 0, 0, 0))
+
+
+def test_a_ring_that_may_be_cleared_has_one_in_its_head() -> None:
+    kept = Standalone(Action.RECORD, 0, 0, 4096, 16)
+    assert start_values(kept, 4, may_clear=False).size == 0
+    found = start_values(kept, 4, may_clear=True)
+    assert (found.offset, found.size) == (56, 8)
+    assert not found.is_cleared(found.data)
+    assert found.is_cleared(words(0))
