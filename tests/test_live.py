@@ -1,25 +1,23 @@
 """`tests.live` itself: what it compares is equal for our own kernels, and it tells when it is not."""
 
 import os
-import shutil
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tests.live import Beside, Subject, beside
+from tests.runtime.live.qemus import needs, on
 from tests.samples.machines import MACHINES
 
 
 @pytest.mark.parametrize("machine", MACHINES)
 def test_counts_are_those_of_qemus_plugin(machine: str, tmp_path: Path) -> None:
     sample = MACHINES[machine]
-    if shutil.which(sample.qemu[0]) is None:
-        assert not os.environ.get("KINST_REQUIRE_TOOLS"), f"no {sample.qemu[0]}"
-        pytest.skip("no QEMU")
-    on = " ".join(word for word in sample.qemu if word not in ("-bios", "none"))
-    found = beside(sample.image, Subject(machine, on), tmp_path)
+    needs(sample.qemu[0])
+    found = beside(sample.image, Subject(machine, on(sample)), tmp_path)
     if found is None:
+        assert not os.environ.get("KINST_REQUIRE_TOOLS"), "the gate's QEMU has plugins"
         pytest.skip("its QEMU has no plugins, or there is no gcc")
     assert found.difference == ""
     assert sum(found.ours.values()) > 1000

@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -17,10 +16,10 @@ import pytest
 
 from kinst.rewriter.shell.cache_home import own_folder
 from tests.commands.in_process import command, kinst_run
+from tests.runtime.live.qemus import LAUNCH, ends, needs, on
 from tests.runtime.tracing.test_foreign_stores import BASES, Spoiler
 from tests.samples.machines import MACHINES, Sample, expected_console
 
-LAUNCH = "import sys; from kinst.runtime.cli import run; sys.exit(run(prog_name='kinst-run'))"
 COUNTED = "fbt:::entry { @calls[probefunc] = count(); }"
 CREATED = "fbt::vfs_*:entry { @calls[probefunc] = count(); }"  # whatever the time
 
@@ -34,18 +33,8 @@ def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def sample(request: pytest.FixtureRequest) -> Sample:
     """A machine's sample kernel, if QEMU has the machine."""
     found: Sample = request.param
-    return found if _has_qemu(found) else pytest.skip(f"no {found.qemu[0]}")
-
-
-def _has_qemu(sample: Sample) -> bool:
-    has = shutil.which(sample.qemu[0]) is not None
-    assert has or not os.environ.get("KINST_REQUIRE_TOOLS"), f"no {sample.qemu[0]}"
-    return has
-
-
-def on(sample: Sample) -> str:
-    """What runs it, but for what loads it."""
-    return " ".join(word for word in sample.qemu if word not in ("-bios", "none"))
+    needs(found.qemu[0])
+    return found
 
 
 def traced(*words: object) -> tuple[Mapping[tuple[Any, ...], Any], str]:
@@ -167,8 +156,7 @@ def test_a_second_run_takes_the_image_of_the_first(sample: Sample) -> None:
 )
 def test_what_cannot_be_is_one_line(words: tuple[str, ...], why: str) -> None:
     sample = MACHINES["riscv64"]
-    if not _has_qemu(sample):
-        pytest.skip("no QEMU")
+    needs(sample.qemu[0])
     done = kinst_run("--on", "qemu", *words, sample.image)
     assert done.returncode in (1, 2)
     assert why in done.stderr
@@ -177,8 +165,7 @@ def test_what_cannot_be_is_one_line(words: tuple[str, ...], why: str) -> None:
 
 def test_qemus_own_refusal_is_shown() -> None:
     sample = MACHINES["riscv64"]
-    if not _has_qemu(sample):
-        pytest.skip("no QEMU")
+    needs(sample.qemu[0])
     done = kinst_run("--on", "qemu-system-riscv64 -M nonsense", sample.image)
     assert (done.returncode, done.stderr) == (1, "kinst-run: qemu-system-riscv64: unsupported machine type\n")
 
@@ -187,8 +174,7 @@ def test_qemus_own_refusal_is_shown() -> None:
     ("at", "what"), [(0x8_0004, "a trampoline at 0x80080000 or behind it"), (0x9_0000, "a counter at 0x80090000")]
 )
 def test_a_guest_that_stores_there_is_found_out(at: int, what: str, tmp_path: Path) -> None:
-    if not _has_qemu(MACHINES["riscv64"]):
-        pytest.skip("no QEMU")
+    needs(MACHINES["riscv64"].qemu[0])
     out, base = tmp_path / "alone.elf", BASES["riscv64"]
     plain = Spoiler(at, value=1010, before=100_000).built("riscv64", tmp_path)
     places = ("--trampoline-base", f"{base + 0x8_0000:#x}", "--data-base", f"{base + 0x9_0000:#x}")
@@ -206,8 +192,7 @@ def test_a_guest_that_stores_there_is_found_out(at: int, what: str, tmp_path: Pa
 @pytest.fixture
 def endless(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], int]]:
     """A run that does not end by itself, U-Boot's prompt being none that anybody types at; and its QEMU's number."""
-    if not _has_qemu(MACHINES["riscv64"]):
-        pytest.skip("no QEMU")
+    needs(MACHINES["riscv64"].qemu[0])
     words = [
         "--on",
         "qemu-system-riscv64 -M virt -m 64M",
@@ -229,9 +214,7 @@ def _make_loop(path: Path) -> None:
     source = path.with_suffix(".s")
     source.write_text(".globl _start\n_start: j _start\n")
     compiler = MACHINES["riscv64"].compiler
-    if shutil.which(compiler) is None:
-        assert not os.environ.get("KINST_REQUIRE_TOOLS"), f"no {compiler}"
-        pytest.skip(f"no {compiler}")
+    needs(compiler)
     place = "-Wl,-Ttext=0x80000000,--build-id=none"
     subprocess.run([compiler, "-nostdlib", "-static", "-no-pie", place, str(source), "-o", str(path)], check=True)
 
@@ -249,18 +232,6 @@ def _child(process: int) -> int:
     raise AssertionError("no QEMU")
 
 
-def _is_there(process: int) -> bool:
-    state = Path(f"/proc/{process}/stat")
-    return state.exists() and state.read_text().rpartition(")")[2].split()[0] != "Z"
-
-
-def _ends(process: int) -> bool:
-    end = time.monotonic() + 60
-    while _is_there(process) and time.monotonic() < end:
-        time.sleep(0.02)
-    return not _is_there(process)
-
-
 def test_a_qemu_that_is_killed_ends_the_run(endless: tuple[subprocess.Popen[str], int]) -> None:
     run, qemu = endless
     assert run.stdout is not None
@@ -275,7 +246,7 @@ def test_a_qemu_that_is_killed_ends_the_run(endless: tuple[subprocess.Popen[str]
 def test_qemu_ends_with_us(endless: tuple[subprocess.Popen[str], int]) -> None:
     run, qemu = endless
     run.kill()
-    assert _ends(qemu)
+    assert ends(qemu)
 
 
 def test_ctrl_c_ends_both(endless: tuple[subprocess.Popen[str], int]) -> None:
@@ -286,4 +257,4 @@ def test_ctrl_c_ends_both(endless: tuple[subprocess.Popen[str], int]) -> None:
     output, _ = run.communicate(timeout=60)
     assert run.returncode == 0
     assert "over" in output
-    assert _ends(qemu)
+    assert ends(qemu)

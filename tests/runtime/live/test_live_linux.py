@@ -1,7 +1,6 @@
 """Linux of three machines under QEMU: which task, which CPU, and who called, as in our own machine."""
 
 import json
-import shutil
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,6 +11,7 @@ import pytest
 from tests.commands.in_process import kinst_run
 from tests.images import real_image
 from tests.linux_programs import START, initial_file_system
+from tests.runtime.live.qemus import needs
 
 PROGRAMS = f"""{START}
 md5sum /bin/busybox > /dev/null
@@ -31,8 +31,7 @@ OURS = ("md5sum", "gzip", "head")  # kernel threads' names and numbers depend on
 @pytest.fixture(params=QEMU)
 def machine(request: pytest.FixtureRequest) -> str:
     name: str = request.param
-    if shutil.which(QEMU[name].split()[0]) is None:
-        pytest.skip("no QEMU")
+    needs(QEMU[name].split()[0])
     return name
 
 
@@ -96,8 +95,7 @@ def test_variables_of_a_thread_are_its_own_on_several_cpus(machine: str, words: 
 @pytest.mark.long
 def test_what_is_not_recorded_is_refused(tmp_path: Path) -> None:
     """Also where there is a system that has it."""
-    if shutil.which("qemu-system-x86_64") is None:
-        pytest.skip("no QEMU")
+    needs("qemu-system-x86_64")
     image: Any = real_image("linux-amd64")
     done = kinst_run("-q", *on("amd64"), "-n", "fbt::vfs_read:entry { @[uid] = count(); }", image)
     assert done.returncode == 1

@@ -1,13 +1,12 @@
 """Four CPUs that fill a small ring all the time: what is shown is never a mixture of two records, nor half of one."""
 
-import os
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from tests.commands.in_process import kinst_run
+from tests.runtime.live.qemus import needs
 from tests.samples.machines import MACHINES
 
 # Each CPU calls f with a number of its own, which is also on the stack, at both ends of 2 KiB.
@@ -76,10 +75,7 @@ fbt::f:entry {
 @pytest.mark.parametrize("records", [4, 64, 4096])
 def test_no_record_is_torn(records: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     compiler = MACHINES["riscv64"].compiler
-    for tool in (compiler, "qemu-system-riscv64"):
-        if shutil.which(tool) is None:
-            assert not os.environ.get("KINST_REQUIRE_TOOLS"), f"no {tool}"
-            pytest.skip(f"no {tool}")
+    needs(compiler, "qemu-system-riscv64")
     source, image = tmp_path / "four.s", tmp_path / "four.elf"
     source.write_text(SOURCE)
     place = "-Wl,-Ttext=0x80000000,--build-id=none"

@@ -1,0 +1,41 @@
+"""What tests of kinst-run --on share: which QEMU runs a sample, and whether a process is there."""
+
+import os
+import shutil
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from tests.samples.machines import Sample
+
+LAUNCH = "import sys; from kinst.runtime.cli import run; sys.exit(run(prog_name='kinst-run'))"
+
+
+def needs(*tools: str) -> None:
+    """Skip the test where one is not installed, unless all have to be."""
+    for tool in tools:
+        if shutil.which(tool) is None:
+            assert not os.environ.get("KINST_REQUIRE_TOOLS"), f"no {tool}"
+            pytest.skip(f"no {tool}")
+
+
+def on(sample: Sample) -> str:
+    """What runs it, but for what loads it."""
+    return " ".join(word for word in sample.qemu if word not in ("-bios", "none"))
+
+
+def is_there(process: int) -> bool:
+    """Whether it runs."""
+    with suppress(OSError):
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    return False
+
+
+def ends(process: int) -> bool:
+    """Whether it ends within a minute."""
+    end = time.monotonic() + 60
+    while is_there(process) and time.monotonic() < end:
+        time.sleep(0.02)
+    return not is_there(process)
