@@ -67,13 +67,12 @@ class Fields:
 
     def of_thread(self) -> tuple[str, ...]:
         """What tells threads apart: the task, and whether its stack is in use; else the stack."""
-        pointer = self._registers(self.image.facts.stack_pointer)
         if not self._has_system:
-            return (*self._of_frames(_FRAMES),)
+            return self._of_frames(_FRAMES)
         words = self._words.of_thread()
         if words is None:
             raise NotKeptError(self._why_no_types)
-        return (TASK, *map(member_field, words), *pointer)
+        return (TASK, *map(member_field, words), *self._registers(self.image.facts.stack_pointer))
 
     @cached_property
     def _cpus(self) -> int:

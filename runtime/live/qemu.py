@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -95,11 +96,8 @@ class Qemu:
         try:
             return self.monitor.ask(command)
         except MonitorError:
-            try:
+            with suppress(subprocess.TimeoutExpired):
                 self._process.wait(_PATIENCE)  # the monitor is closed before the process is gone
-            except subprocess.TimeoutExpired:
-                pass
-            else:
                 return None
             raise
 

@@ -35,7 +35,7 @@ from kinst.targets.errors import KinstError
 from kinst.targets.manifest.packed import Manifest
 from kinst.targets.standalone import Action, Standalone
 
-_CPU: Final = 0  # records do not have their CPU: all are shown as from this one
+_CPU: Final = 0  # that of counts and drops, and of records that do not have theirs
 
 
 class KeptProbes:

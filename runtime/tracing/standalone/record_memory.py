@@ -35,10 +35,7 @@ class RecordMemory:
 
     def load(self, address: int, size: int) -> int:
         """See `Memory`."""
-        at = address - self._sp
-        if 0 <= at <= len(self._stack) - size:
-            return int.from_bytes(self._stack[at : at + size], "little")
-        self.is_cut |= bool(self._stack) and 0 <= at < _LARGEST
+        self.is_cut |= bool(self._stack) and len(self._stack) - size < address - self._sp < _LARGEST
         return int.from_bytes(self.read(address, size), "little")
 
     def read(self, address: int, size: int) -> bytes:

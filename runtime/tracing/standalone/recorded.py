@@ -69,23 +69,23 @@ class RecordedHits:
         self._timebase, self._cpu = timebase, cpu
         self.columns = columns_of(fields, cpu)
         registers = self._arch.registers
-        self._fields = self.columns.named
-        self._numbers = {registers.index(name): column for name, column in self._fields.items() if name in registers}
+        self._numbers = {
+            registers.index(name): column for name, column in self.columns.named.items() if name in registers
+        }
         self._known = frozenset((*self._numbers, self._arch.pc))
-        self._time = self.columns.time
 
     def now(self) -> int:
         """The time that clauses see, in ns: that of the record that fires, or of the last one that did, or in BEGIN of
         the first. If records have no time it is 0 for their clauses, and the machine's time for BEGIN, END and
         timers."""
-        if self._time is None and self._registers.known:
+        if self.columns.time is None and self._registers.known:
             return 0
         return self._last or self._passing()
 
     def begin(self, found: Found) -> None:
         """Before any record fires, set the time to that of the first."""
-        if self._time is not None and not self._last and len(found.records):
-            self._last = self._nanoseconds(int(found.records[0, self._time]))
+        if self.columns.time is not None and not self._last and len(found.records):
+            self._last = self._nanoseconds(int(found.records[0, self.columns.time]))
 
     def _nanoseconds(self, count: int) -> int:
         return count * _NANOSECONDS // self._timebase
@@ -145,14 +145,14 @@ class RecordedHits:
 
     def _fire(self, record: list[int], firing: Firing) -> None:
         address, enablings = self._site(record[0])
-        self._values.update((name, record[column]) for name, column in self._fields.items())
+        self._values.update((name, record[column]) for name, column in self.columns.named.items())
         self._registers[self._arch.pc] = address
         firing.move(address)
         for number, column in self._numbers.items():
             self._registers[number] = record[column]
         self._registers.known = self._known
-        if self._time is not None:
-            self._last = self._nanoseconds(record[self._time])
+        if self.columns.time is not None:
+            self._last = self._nanoseconds(record[self.columns.time])
         for one in enablings:
             firing.fire(one)
         self._registers.known = frozenset()
