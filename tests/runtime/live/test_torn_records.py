@@ -21,7 +21,7 @@ _start:
   li t1, 4096 - 2048
   add sp, sp, t1
   mv s1, t0
-  li s0, 300000
+  li s0, 2000000
 1:
   slli a0, s0, 3
   or a0, a0, s1
