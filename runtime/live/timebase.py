@@ -5,21 +5,19 @@ import mmap
 import platform
 import time
 from functools import cache
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Final
 
 from kinst.rewriter.assemble import assemble
 from kinst.runtime.live.monitor import Monitor, MonitorError
-from kinst.runtime.machine.devices.fdt_reader import unflatten
 from kinst.targets.arch.amd64 import AMD64
-from kinst.targets.errors import MachineError
 from kinst.targets.machines.machine import CounterSource
 
 _READ_TSC: Final = "rdtsc\nshl $32, %rdx\nor %rdx, %rax\nret"
 _MEASURED: Final = 0.02  # seconds; the error is some hundred ns of them
 _TRIES: Final = 8
-_CPU: Final = "/machine/unattached/device[0]"
+_DEVICES: Final = "/machine/unattached"
+_CPU: Final = f"{_DEVICES}/device[0]"
+_TIMER: Final = "riscv.aclint.mtimer"  # of boards with a CLINT, too
 
 
 def timebase_of(monitor: Monitor, source: CounterSource) -> int:
@@ -27,8 +25,8 @@ def timebase_of(monitor: Monitor, source: CounterSource) -> int:
     the host's, with TCG and with KVM."""
     try:
         match source:
-            case CounterSource.DEVICE_TREE:
-                return _of_tree(monitor)
+            case CounterSource.TIMER_PROPERTY:
+                return _of_timer(monitor)
             case CounterSource.CPU_PROPERTY:
                 return int(monitor.ask("qom-get", path=_CPU, property="cntfrq"))
             case CounterSource.HOST:
@@ -37,17 +35,13 @@ def timebase_of(monitor: Monitor, source: CounterSource) -> int:
         return 0
 
 
-def _of_tree(monitor: Monitor) -> int:
-    with TemporaryDirectory(prefix="kinst-live-") as folder:
-        path = Path(folder) / "tree"
-        monitor.ask("dumpdtb", filename=str(path))
-        try:
-            root = unflatten(path.read_bytes()).root
-        except (OSError, MachineError):
-            return 0
-    cpus = (node for node in root.children if node.name == "cpus")
-    found = next((node.properties.get("timebase-frequency") for node in cpus), None)
-    return int.from_bytes(found, "big") if isinstance(found, bytes) else 0
+def _of_timer(monitor: Monitor) -> int:
+    """What the board gives its first timer; 0: it has none of these. Its device tree has the same where there is one,
+    but QEMU writes that to a file only, which would stay if this process were killed meanwhile."""
+    for child in monitor.ask("qom-list", path=_DEVICES):
+        if child["type"] == f"child<{_TIMER}>":
+            return int(monitor.ask("qom-get", path=f"{_DEVICES}/{child['name']}", property="timebase-freq"))
+    return 0
 
 
 @cache

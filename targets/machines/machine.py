@@ -31,7 +31,7 @@ class DeviceFacts:
 class CounterSource(IntEnum):
     """Where QEMU gives the frequency of the counter that guests read as time."""
 
-    DEVICE_TREE = 0  # /cpus/timebase-frequency
+    TIMER_PROPERTY = 0  # timebase-freq
     CPU_PROPERTY = 1  # cntfrq
     HOST = 2  # nowhere: it is the host's
 

@@ -24,7 +24,7 @@ MACHINE = MachineFacts(
     timebase=10_000_000,
     maximum_cpus=8,
     qemu=QemuFacts(
-        ("qemu-system-riscv64", "-M", "virt"), CounterSource.DEVICE_TREE, runs_from_zero=True, firmware_size=2 << 20
+        ("qemu-system-riscv64", "-M", "virt"), CounterSource.TIMER_PROPERTY, runs_from_zero=True, firmware_size=2 << 20
     ),
     trampoline_base=None,
 )

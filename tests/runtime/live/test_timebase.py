@@ -1,0 +1,20 @@
+"""How fast a riscv64 board's time goes under QEMU: what the board says, not what most have."""
+
+import pytest
+
+from kinst.runtime.live.qemu import Qemu
+from kinst.runtime.live.timebase import timebase_of
+from kinst.targets.machines.machine import CounterSource
+from tests.runtime.live.qemus import needs
+
+
+@pytest.mark.parametrize(
+    ("board", "hertz"), [("virt", 10_000_000), ("spike", 10_000_000), ("sifive_u", 1_000_000), ("none", 0)]
+)
+def test_a_board_says_how_fast_its_time_goes(board: str, hertz: int) -> None:
+    needs("qemu-system-riscv64")
+    qemu = Qemu(["qemu-system-riscv64", "-M", board, "-bios", "none"], None, wants_console=False)
+    try:
+        assert timebase_of(qemu.monitor, CounterSource.TIMER_PROPERTY) == hertz
+    finally:
+        qemu.close()
