@@ -67,7 +67,8 @@ def _are_starts(edges: _Edges) -> NDArray[np.bool_]:
     # Short blocks bound the doubling below, and fit its counts into a byte.
     rows = np.arange(size)
     first = np.maximum.accumulate(np.where(is_start, rows, 0))
-    return is_start | ((rows - first) % _LONGEST == 0)
+    is_start |= (rows - first) % _LONGEST == 0
+    return is_start
 
 
 @dataclass(frozen=True, slots=True, eq=False)
