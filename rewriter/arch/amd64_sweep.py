@@ -6,6 +6,7 @@ ModRM byte: everything after such an instruction would be decoded out of step (L
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,23 +56,25 @@ def sweep(code: NDArray[np.uint8], ranges: NDArray[np.int64]) -> Iterator[Batch]
         yield _batch(ranges, first, sizes)
 
 
-def _runs(ranges: NDArray[np.int64]) -> list[NDArray[np.int64]]:
-    """The ranges in runs that are swept together: one call for each function would take longer than the decoding."""
+def _runs(ranges: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
+    """The ranges in runs that are swept together, from a row to before another: one call for each function would take
+    longer than the decoding."""
     is_first = (ranges[1:, 0] - ranges[:-1, 1] > _GAP) | (ranges[1:, 0] // _RUN != ranges[:-1, 0] // _RUN)
-    return np.split(ranges, np.flatnonzero(is_first) + 1) if len(ranges) else []
+    return pairwise([0, *(np.flatnonzero(is_first) + 1).tolist(), len(ranges)] if len(ranges) else [])
 
 
 def _swept(code: NDArray[np.uint8], sweeper: Sweep, ranges: NDArray[np.int64]) -> Iterator[NDArray[np.uint8] | None]:
     """See `_swept_together`. Short runs are mostly padding between functions, and mostly the same bytes: those are
     swept once."""
     known: dict[tuple[bytes, bytes], list[NDArray[np.uint8] | None]] = {}
-    for run in _runs(ranges):
-        start, end = int(run[0, 0]), int(run[-1, 1])
+    content, (starts, ends) = code.data, ranges.T.tolist()
+    for row, end_row in _runs(ranges):
+        start, end, run = starts[row], ends[end_row - 1], ranges[row:end_row]
         if end - start > _SHORT:
             yield from _swept_together(sweeper, run)
             continue
-        # The sizes depend only on the bytes and on where the ranges lie among them.
-        key = code[start:end].tobytes(), (run - start).tobytes()
+        # The sizes depend only on the bytes and on where the ranges lie among them: a single one is all of them.
+        key = content[start:end].tobytes(), (run - start).tobytes() if len(run) > 1 else b""
         found = known.get(key)
         if found is None:
             found = known[key] = _swept_together(sweeper, run)

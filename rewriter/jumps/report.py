@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from kinst.rewriter.jumps.decide import decide
 from kinst.rewriter.jumps.methods import Decisions, Hindrance, JumpMethod
+from kinst.rewriter.liveness.dataflow import Dataflow
 from kinst.rewriter.liveness.dead import dead_before
 from kinst.rewriter.liveness.effects import effector
 from kinst.rewriter.program import Program, instructions_of
@@ -79,4 +80,4 @@ def jump_report(program: Program, addresses: NDArray[np.uint64], progress: Progr
     sites = np.searchsorted(found.address, addresses)
     decisions = decide(program, found, sites)
     row = {address: number for number, address in enumerate(addresses.tolist())}
-    return JumpReport(row, decisions, dead_before(program, found)[sites], program.image.facts)
+    return JumpReport(row, decisions, dead_before(Dataflow.of(program, found))[sites], program.image.facts)

@@ -6,42 +6,34 @@ and interrupts restore what they found. Where the kernel itself writes code, any
 the function tracer: there is a nop, or a call that preserves everything that functions are entered with.
 """
 
-from dataclasses import replace
-
 import numpy as np
 from numpy.typing import NDArray
 
+from kinst.rewriter.liveness.dataflow import Dataflow
 from kinst.rewriter.liveness.effects import EVERYTHING, Effector, Effects, Masks, effector
-from kinst.rewriter.liveness.search import live_before
-from kinst.rewriter.program import Program, code_in_batches
+from kinst.rewriter.program import Program
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.columns import holds, is_one_of
 from kinst.targets.instruction import Flow, Instructions, Reason, Verdict
 from kinst.targets.kernels.exception_table import expected_faults
 
 
-def dead_before(program: Program, found: Instructions) -> Masks:
+def dead_before(flow: Dataflow) -> Masks:
     """The registers and flags that are dead before each of some instructions, as bits: the code does the same whatever
-    is in them.
-
-    Args:
-        program: the image of the instructions.
-        found: whole functions, ascending by address (`instructions_of`). The more of them, the more is known, since
-            calls are followed into them. What the clauses of probes read is not included.
+    is in them. What the clauses of probes read is not included.
 
     Returns:
         For each instruction a word in which bit n is register n of the trap frame; `effector` names the bits of flags.
     """
-    machine, is_tracer = effector(program.image.facts), found.reason == Reason.TRACER_CALL
-    effects = _effects(program, found, machine)
-    # The tracer's call passes through whatever the function is entered with: it is no call here.
-    effects.reads[is_tracer] = effects.writes[is_tracer] = 0
-    live = live_before(replace(found, flow=np.where(is_tracer, np.uint8(Flow.NEXT), found.flow)), effects)
+    found, facts = flow.found, flow.program.image.facts
+    machine, is_tracer = effector(facts), found.reason == Reason.TRACER_CALL
+    effects = _effects(flow, is_tracer)
+    live = flow.blocks.live_before(effects)
     # The tracer may clobber its scratch registers before the first real instruction, so nothing can be in them there.
     # That holds on from there, but not where control enters from elsewhere.
     is_entered = holds(found.address, found.target[found.target != 0])
     rows = np.flatnonzero(_after_tracer_calls(found, is_tracer) & ~is_entered)
-    scratch = np.full(len(rows), _tracer_scratch(program.image.facts, machine), np.uint32)
+    scratch = np.full(len(rows), _tracer_scratch(facts, machine), np.uint32)
     _spread(live, found, is_entered, rows, scratch, effects.writes)
     dead: Masks = ~(live | np.uint32(machine.held))
     return dead
@@ -80,14 +72,12 @@ def _tracer_scratch(facts: ArchFacts, machine: Effector) -> int:
     return sum(1 << facts.registers.index(name) for name in facts.linux.tracer_scratch) | sum(machine.flags.values())
 
 
-def _effects(program: Program, found: Instructions, machine: Effector) -> Effects:
-    reads = np.full(len(found), EVERYTHING, np.uint32)
-    writes = np.zeros(len(found), np.uint32)
-    known = _is_as_it_runs(program, found)
-    for rows, code, offsets in code_in_batches(program, found):
-        part = machine.effects(code, offsets, found.size[rows])
-        reads[rows] = np.where(known[rows], part.reads, np.uint32(EVERYTHING))
-        writes[rows] = np.where(known[rows], part.writes, np.uint32(0))
+def _effects(flow: Dataflow, is_tracer: NDArray[np.bool_]) -> Effects:
+    """Those of the code as it runs: what the file does not show reads everything, and the tracer's call nothing."""
+    is_known = _is_as_it_runs(flow.program, flow.found)
+    reads = np.where(is_known, flow.effects.reads, np.uint32(EVERYTHING))
+    writes = np.where(is_known, flow.effects.writes, np.uint32(0))
+    reads[is_tracer] = writes[is_tracer] = 0
     return Effects(reads, writes)
 
 

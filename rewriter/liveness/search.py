@@ -27,21 +27,6 @@ _ROUNDS: Final = 4096  # before giving up: a kernel takes dozens
 _NONE: Final = -1
 
 
-def live_before(found: Instructions, effects: Effects) -> Masks:
-    """The registers and flags that are live before each instruction, as bits. `found` is ascending by address."""
-    if not len(found):
-        return np.zeros(0, np.uint32)
-    edges = _Edges.of(found)
-    starts = _starts(edges)
-    last = np.append(starts[1:], len(found)) - 1
-    reads, writes = _gathered(effects, starts)
-    blocks = _Blocks.of(edges, starts, last, reads[starts], writes[starts])
-    live_out = blocks.settled()
-    block = np.cumsum(_marks(len(found), starts)) - 1
-    live: Masks = reads | (live_out[block] & ~writes)
-    return live
-
-
 @dataclass(frozen=True, slots=True)
 class _Edges:
     """Where control goes from each row: two rows, -1 for none; `is_lost`: or somewhere unknown."""
@@ -73,79 +58,93 @@ def _marks(size: int, rows: Rows) -> NDArray[np.bool_]:
     return found
 
 
-def _starts(edges: _Edges) -> Rows:
+def _are_starts(edges: _Edges) -> NDArray[np.bool_]:
     """The first row of each block: branch targets, what follows a branch, and cuts that keep blocks short."""
     size = len(edges.goal)
     is_start = _marks(size, edges.goal[edges.goal >= 0])
-    is_start[0] = True
+    is_start[:1] = True
     is_start[1:] |= ((edges.goal >= 0) | edges.is_lost | (edges.following < 0))[:-1]
     # Short blocks bound the doubling below, and fit its counts into a byte.
     rows = np.arange(size)
     first = np.maximum.accumulate(np.where(is_start, rows, 0))
-    return np.flatnonzero(is_start | ((rows - first) % _LONGEST == 0))
+    is_start |= (rows - first) % _LONGEST == 0
+    return is_start
 
 
-def _gathered(effects: Effects, starts: Rows) -> tuple[Masks, Masks]:
-    """What the rows from each row to the end of its block read and write together, as if they were one instruction."""
-    reads, writes = effects.reads.copy(), effects.writes.copy()
-    size = len(reads)
-    end = np.repeat(np.append(starts[1:], size), np.diff(np.append(starts, size)))
-    left = (end - np.arange(size)).astype(np.uint8)  # rows of the block from this one on
-    # By doubling: after each step every row has gathered `step` rows, as in a parallel prefix sum.
-    step, longest = 1, int(left.max())
-    while step < longest:
-        near, far = slice(0, size - step), slice(step, size)
-        inside = np.where(left[near] > step, np.uint32(EVERYTHING), np.uint32(0))
-        more = reads[far] & ~writes[near] & inside
-        writes = np.concatenate([writes[near] | (writes[far] & inside), writes[size - step :]])
-        reads = np.concatenate([reads[near] | more, reads[size - step :]])
-        step *= 2
-    return reads, writes
+@dataclass(frozen=True, slots=True, eq=False)
+class Blocks:
+    """Basic blocks, and where control goes from them: all that a search needs of the instructions but their effects.
 
+    Of each row: the number of its `block`, and how many rows of that are `left` from this one on. Of each block: its
+    first row, in `starts`; (n, 2) `edges`, the blocks that follow, where the number of blocks stands for none; whether
+    what follows is unknown, `is_lost`. `sources`: blocks ordered by a block that follows them, those of each from
+    `first` on.
+    """
 
-@dataclass(frozen=True, slots=True)
-class _Blocks:
-    """Blocks as columns. `edges` are (n, 2), the blocks that follow; the number of blocks stands for none."""
-
-    reads: Masks
-    writes: Masks
+    block: Rows
+    left: NDArray[np.uint8]
+    starts: Rows
     edges: Rows
     is_lost: NDArray[np.bool_]
+    sources: Rows
+    first: Rows
 
     @classmethod
-    def of(cls, edges: _Edges, starts: Rows, last: Rows, reads: Masks, writes: Masks) -> "_Blocks":
-        pairs = np.stack([edges.following[last], edges.goal[last]], axis=1)
-        numbers = np.searchsorted(starts, pairs)
-        numbers[pairs < 0] = len(starts)
-        return cls(reads, writes, numbers, edges.is_lost[last])
+    def of(cls, found: Instructions) -> "Blocks":
+        """Those of some instructions, ascending by address."""
+        edges = _Edges.of(found)
+        is_start = _are_starts(edges)
+        starts, block = np.flatnonzero(is_start), np.cumsum(is_start) - 1
+        end = np.append(starts, len(found))[1:]
+        left = (end[block] - np.arange(len(found))).astype(np.uint8)
+        rows = np.stack([edges.following[end - 1], edges.goal[end - 1]], axis=1)
+        following = np.where(rows < 0, len(starts), block[rows])  # all of them are starts
+        order = np.argsort(following.reshape(-1), kind="stable")
+        first = np.append(0, np.cumsum(np.bincount(following.reshape(-1), minlength=len(starts))))
+        return cls(block, left, starts, following, edges.is_lost[end - 1], order // 2, first)
 
-    def settled(self) -> Masks:
-        """What is live after each block: the least solution, reached from below."""
-        size = len(self.reads)
-        sources, first = self._sources()
-        live_in = np.append(self.reads, np.uint32(0))
+    def live_before(self, effects: Effects) -> Masks:
+        """The registers and flags that are live before each instruction, as bits."""
+        reads, writes = self._gathered(effects)
+        live_out = self._settled(reads[self.starts], writes[self.starts])
+        live: Masks = reads | (live_out[self.block] & ~writes)
+        return live
+
+    def _gathered(self, effects: Effects) -> tuple[Masks, Masks]:
+        """What the rows from each row to the end of its block read and write together, as if they were one
+        instruction."""
+        reads, writes, size = effects.reads, effects.writes, len(self.left)
+        # By doubling: after each step every row has gathered `step` rows, as in a parallel prefix sum.
+        step, longest = 1, int(self.left.max(initial=0))
+        while step < longest:
+            near, far = slice(0, size - step), slice(step, size)
+            inside = np.where(self.left[near] > step, np.uint32(EVERYTHING), np.uint32(0))
+            more = reads[far] & ~writes[near] & inside
+            writes = np.concatenate([writes[near] | (writes[far] & inside), writes[size - step :]])
+            reads = np.concatenate([reads[near] | more, reads[size - step :]])
+            step *= 2
+        return reads, writes
+
+    def _settled(self, reads: Masks, writes: Masks) -> Masks:
+        """What is live after each block, whose rows together read and write so: the least solution, reached from
+        below."""
+        size = len(reads)
+        live_in = np.append(reads, np.uint32(0))
         live_out = np.where(self.is_lost, np.uint32(EVERYTHING), np.uint32(0))
         waiting = np.arange(size)
         for _ in range(_ROUNDS):
             after = live_out[waiting] | live_in[self.edges[waiting, 0]] | live_in[self.edges[waiting, 1]]
             live_out[waiting] = after
-            live = self.reads[waiting] | (after & ~self.writes[waiting])
+            live = reads[waiting] | (after & ~writes[waiting])
             changed = waiting[live != live_in[waiting]]
             live_in[waiting] = live
             if waiting.size == size:
                 changed = waiting  # the first time round
-            waiting = _unique(_listed(sources, first, changed), size)
+            waiting = _unique(_listed(self.sources, self.first, changed), size)
             if not waiting.size:
                 return live_out
         # Not settled: claim nothing.
         return np.full(size, EVERYTHING, np.uint32)
-
-    def _sources(self) -> tuple[Rows, Rows]:
-        """Blocks ordered by a block that follows them, and where the predecessors of each begin."""
-        size = len(self.reads)
-        targets = self.edges.reshape(-1)
-        order = np.argsort(targets, kind="stable")
-        return order // 2, np.searchsorted(targets[order], np.arange(size + 1))
 
 
 def _listed(sources: Rows, first: Rows, blocks: Rows) -> Rows:

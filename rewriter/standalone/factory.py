@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from kinst.rewriter.jumps.decide import Analysis, decide_with
 from kinst.rewriter.jumps.methods import Hindrance, JumpMethod
+from kinst.rewriter.liveness.dataflow import Dataflow
 from kinst.rewriter.liveness.dead import dead_before
 from kinst.rewriter.program import Program
 from kinst.rewriter.shell.progress import Progress
@@ -48,8 +49,9 @@ class Factory:
         """`found`: the instructions of all functions."""
         self._templates, self._progress = Templates(code_generator(program.image.facts)), progress
         self._analysis = Analysis.of(program, found)
-        no_stack = without_stack(program, found, self._templates.generator)
-        self._material = Material(program, found, dead_before(program, found), no_stack)
+        flow = Dataflow.of(program, found)
+        no_stack = without_stack(flow, self._templates.generator)
+        self._material = Material(program, found, dead_before(flow), no_stack)
 
     @property
     def inside(self) -> SpareSpace:

@@ -1,6 +1,6 @@
 """A resolution and what is recorded of hits -> a standalone image, made once and kept by digest.
 
-To plan the jumps of all functions of Linux takes ten seconds; QEMU boots it in one. So the file is kept in
+To plan the jumps of all functions of Linux takes four seconds; QEMU boots it in one. So the file is kept in
 ``$XDG_CACHE_HOME/kinst-rewrite/live``, which is private to the user, under the digest of all that it depends on.
 """
 

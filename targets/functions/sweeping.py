@@ -24,7 +24,6 @@ _WORD: Final = 8
 _FILL_RUN: Final = 32  # equal filling bytes that are no code: more than any instruction or alignment has
 _ROUNDS: Final = 64  # of resuming after undecodable bytes, before the rest is cut into pieces
 _PIECE: Final = 1024  # their size; a piece is given up after another _ROUNDS
-_SPARSE: Final = 8  # spans of less than an eighth of the code are examined by themselves
 _HEAD: Final = 8  # bytes of an instruction that patterns examine
 
 
@@ -98,25 +97,14 @@ def _without_fill(code: NDArray[np.uint8], region: CodeRegion, spans: Spans, fil
 
 def _varied(code: NDArray[np.uint8], first: NDArray[np.int64], last: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Which of the ranges have bytes that differ. Code does so at once: few ranges are examined to their end."""
-    varied: NDArray[np.bool_] = (last - first > 1) & (code[first] != code[np.minimum(first + 1, len(code) - 1)])
-    rest = np.flatnonzero(~varied)
-    varied[rest] = _varied_at_all(code, first[rest], last[rest])
+    several = last - first > 1
+    varied: NDArray[np.bool_] = several & (code[first] != code[np.minimum(first + 1, len(code) - 1)])
+    rest = np.flatnonzero(several & ~varied)
+    if len(rest):
+        differs = np.append(code[1:] != code[:-1], False)  # each byte from the one after it
+        edges = np.stack([first[rest], last[rest] - 1], axis=1)
+        varied[rest] = np.logical_or.reduceat(differs, edges.reshape(-1))[::2]
     return varied
-
-
-def _varied_at_all(code: NDArray[np.uint8], first: NDArray[np.int64], last: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """The same for any ranges."""
-    count = last - first - 1  # pairs of bytes
-    ends = np.cumsum(count)
-    if not len(ends):
-        return np.zeros(0, np.bool_)
-    if ends[-1] * _SPARSE > len(code):
-        changes = np.flatnonzero(code[1:] != code[:-1]) + 1
-        return np.searchsorted(changes, first, "right") < np.searchsorted(changes, last)
-    at = np.arange(ends[-1]) + np.repeat(first - (ends - count), count)
-    changed = np.append(0, np.cumsum(code[at] != code[at + 1]))
-    found: NDArray[np.bool_] = changed[ends] > changed[ends - count]
-    return found
 
 
 def _inside(spans: Spans, region: CodeRegion) -> NDArray[np.bool_]:

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from kinst.rewriter.arch.amd64_decode import Encoding, decode
 from kinst.rewriter.arch.amd64_opcodes import LEA, MAP_0F, Prefix, has
-from kinst.rewriter.liveness.effects import Masks, effector
-from kinst.targets.arch.amd64 import AMD64, RBP, RSP
+from kinst.rewriter.liveness.effects import Effects, Masks
+from kinst.targets.arch.amd64 import RBP, RSP
 from kinst.targets.columns import is_one_of
 
 _RSP: Final = np.uint32(1 << RSP)
@@ -39,9 +39,11 @@ _LOAD_STACK: Final = MAP_0F | 0xB2  # lss
 Mask = NDArray[np.bool_]
 
 
-def stack_roles(code: NDArray[np.uint8], offsets: NDArray[np.int64], sizes: NDArray[np.uint8]) -> tuple[Mask, Mask]:
+def stack_roles(
+    code: NDArray[np.uint8], offsets: NDArray[np.int64], _sizes: NDArray[np.uint8], effects: Effects
+) -> tuple[Mask, Mask]:
     """See `CodeGenerator.stack_roles`."""
-    effects, encoding = effector(AMD64).effects(code, offsets, sizes), decode(code, offsets)
+    encoding = decode(code, offsets)
     writes, keeps = effects.writes & _RSP != 0, _keeps(encoding, effects.reads)
     switches = writes & ~keeps | _loads(encoding) | _leaves(encoding)
     return switches, _pushes(encoding) | writes & (effects.reads & _RSP != 0) & keeps

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from kinst.rewriter.arch.patterns import Pattern, PatternTable
 from kinst.rewriter.arch.sweep import units_at
+from kinst.rewriter.liveness.effects import Effects
 
 # What writes sp, which is register 31 of Rd where no flags are set: C4.1.92 add, sub, and logical with an immediate,
 # C4.1.95 add and sub with an extended register; C4.1.93 msr spsel, and returns from exceptions. The result of sp
@@ -44,7 +45,7 @@ _ROOM: Final = PatternTable(
 
 
 def stack_roles(
-    code: NDArray[np.uint8], offsets: NDArray[np.int64], _sizes: NDArray[np.uint8]
+    code: NDArray[np.uint8], offsets: NDArray[np.int64], _sizes: NDArray[np.uint8], _effects: Effects
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """See `CodeGenerator.stack_roles`."""
     words = units_at(code, offsets, 4)

@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from kinst.rewriter.liveness.dataflow import Dataflow
 from kinst.rewriter.liveness.effects import Effects
-from kinst.rewriter.liveness.search import live_before
 from kinst.rewriter.program import Program, code_in_batches
 from kinst.rewriter.standalone.code.trampoline import CodeGenerator
 from kinst.targets.columns import is_one_of
@@ -27,9 +27,10 @@ _FALLS = (Flow.NEXT, Flow.BRANCH, Flow.CALL, Flow.INDIRECT_CALL)
 _GOES = (Flow.JUMP, Flow.BRANCH, Flow.CALL)
 
 
-def without_stack(program: Program, found: Instructions, generator: CodeGenerator) -> Mask:
+def without_stack(flow: Dataflow, generator: CodeGenerator) -> Mask:
     """Which of all instructions of the program's functions may not push."""
-    switches, trusts = _switches_and_trusts(program, found, generator)
+    program, found = flow.program, flow.found
+    switches, trusts = _switches_and_trusts(flow, generator)
     edges = _Edges(found)
     # Backwards from the loads: everything from which control gets there with the old stack pointer unused.
     leads = _reached(np.flatnonzero(switches).tolist(), trusts, edges.predecessors)
@@ -40,21 +41,24 @@ def without_stack(program: Program, found: Instructions, generator: CodeGenerato
     entry = edges.rows_at(np.array([program.image.entry], np.uint64))
     # And forwards from where there may be no stack.
     early = _reached(np.concatenate([entry, bare, after]).tolist(), trusts, edges.successors)
-    return early | _is_dead(found, switches, trusts)
+    return early | _is_dead(flow, switches, trusts)
 
 
-def _is_dead(found: Instructions, switches: Mask, trusts: Mask) -> Mask:
+def _is_dead(flow: Dataflow, switches: Mask, trusts: Mask) -> Mask:
     """Before which instructions the value of the stack pointer is dead."""
     # The search for dead registers, with one register in place of all: bit 0 is the stack pointer.
-    result: Mask = live_before(found, Effects(trusts.astype(np.uint32), switches.astype(np.uint32))) & 1 == 0
+    effects = Effects(trusts.astype(np.uint32), switches.astype(np.uint32))
+    result: Mask = flow.blocks.live_before(effects) & 1 == 0
     return result
 
 
-def _switches_and_trusts(program: Program, found: Instructions, generator: CodeGenerator) -> tuple[Mask, Mask]:
+def _switches_and_trusts(flow: Dataflow, generator: CodeGenerator) -> tuple[Mask, Mask]:
     """Which instructions load the stack pointer, and which rely on its value."""
+    found, effects = flow.found, flow.effects
     switches, trusts = np.zeros(len(found), np.bool_), np.zeros(len(found), np.bool_)
-    for rows, code, offsets in code_in_batches(program, found):
-        switches[rows], trusts[rows] = generator.stack_roles(code, offsets, found.size[rows])
+    for rows, code, offsets in code_in_batches(flow.program, found):
+        part = Effects(effects.reads[rows], effects.writes[rows])
+        switches[rows], trusts[rows] = generator.stack_roles(code, offsets, found.size[rows], part)
     return switches, trusts & ~switches
 
 

@@ -9,6 +9,7 @@ from typing import Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from kinst.rewriter.liveness.effects import Effects
 from kinst.rewriter.standalone.code.parts import Mask, Numbers, Parts
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.instruction import Flow
@@ -223,7 +224,7 @@ class StackRoles(Protocol):
     """The function in `CodeGenerator.stack_roles`."""
 
     def __call__(
-        self, code: NDArray[np.uint8], offsets: Numbers, sizes: NDArray[np.uint8], /
+        self, code: NDArray[np.uint8], offsets: Numbers, sizes: NDArray[np.uint8], effects: Effects, /
     ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """What instructions have to do with the stack.
 
@@ -231,6 +232,7 @@ class StackRoles(Protocol):
             code: bytes of a region, with 32 spare ones at its end.
             offsets: of the instructions.
             sizes: of them.
+            effects: of them, by the machine's `Effector`.
 
         Returns:
             Which instructions load the stack pointer with something other than itself and a constant or an index, or

@@ -6,21 +6,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinst.rewriter.arch.sweep import units_at
-from kinst.rewriter.liveness.effects import effector
-from kinst.targets.arch.riscv64 import FP, RISCV64, SP
+from kinst.rewriter.liveness.effects import Effects
+from kinst.targets.arch.riscv64 import FP, SP
 from kinst.targets.columns import is_one_of
 
 _SP: Final = np.uint32(1 << SP)
 
 
 def stack_roles(
-    code: NDArray[np.uint8], offsets: NDArray[np.int64], sizes: NDArray[np.uint8]
+    code: NDArray[np.uint8], offsets: NDArray[np.int64], sizes: NDArray[np.uint8], effects: Effects
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """See `CodeGenerator.stack_roles`. A swap of sp with a system register does both."""
     words = units_at(code, offsets, 2)
     is_long = sizes == 4
     words[is_long] |= units_at(code, offsets[is_long] + 2, 2) << np.uint32(16)
-    effects = effector(RISCV64).effects(code, offsets, sizes)
     switches: NDArray[np.bool_] = np.where(is_long, _switches(words), _short_switches(words))
     return switches, effects.reads & effects.writes & _SP != 0
 

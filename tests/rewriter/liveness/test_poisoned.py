@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from kinst.rewriter.liveness.dataflow import Dataflow
 from kinst.rewriter.liveness.dead import dead_before
 from kinst.rewriter.liveness.effects import EVERYTHING, effector
 from kinst.rewriter.program import Program, instructions_of, open_program
@@ -40,7 +41,7 @@ class Code:
 def code_of(image: str) -> Code:
     program = open_program(open_image(real_image(image)))
     found = instructions_of(program, np.arange(len(program.functions)))
-    return Code(program, found, dead_before(program, found))
+    return Code(program, found, dead_before(Dataflow.of(program, found)))
 
 
 def around(code: Code, address: int) -> tuple[int, bytes]:

@@ -70,8 +70,8 @@ def covered(
     if not np.isin(found.verdict, (Verdict.COPY, Verdict.EMULATE)).all() or not falls[:-1].all():
         return None
     offsets = (found.address - np.uint64(place.site)).astype(np.int64)
-    has_stack = has_stack and not machine.generator.stack_roles(content, offsets, found.size)[0].any()
     effects = machine.effector.effects(content, offsets, found.size)
+    has_stack = has_stack and not machine.generator.stack_roles(content, offsets, found.size, effects)[0].any()
     rows = range(len(found))
     every = [_one(code, found, row, place, task, has_stack=has_stack) for row, task in zip(rows, tasks, strict=False)]
     behind = dead

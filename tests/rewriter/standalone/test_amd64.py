@@ -55,7 +55,9 @@ def counted(code: bytes, behind: int, *, has_stack: bool = True) -> list[Covered
     """The instructions of some code, each with a cell of its own."""
     found = instructions(code)
     offsets = (found.address - np.uint64(ADDRESS)).view(np.int64)
-    has_stack &= not GENERATOR.stack_roles(np.frombuffer(code + bytes(32), np.uint8), offsets, found.size)[0].any()
+    padded = np.frombuffer(code + bytes(32), np.uint8)
+    effects = effector(AMD64).effects(padded, offsets, found.size)
+    has_stack &= not GENERATOR.stack_roles(padded, offsets, found.size, effects)[0].any()
     masks = truly_dead(code, found, behind)
     group = []
     for row, (at, size) in enumerate(zip(offsets.tolist(), found.size.tolist(), strict=True)):
@@ -176,5 +178,6 @@ def test_which_instructions_switch_the_stack() -> None:
         code = [assemble(AMD64, text) for text in texts]
         sizes = np.array([len(one) for one in code], np.uint8)
         padded = np.frombuffer(b"".join(code) + bytes(32), np.uint8)
-        found, _ = GENERATOR.stack_roles(padded, np.cumsum(sizes, dtype=np.int64) - sizes, sizes)
+        offsets = np.cumsum(sizes, dtype=np.int64) - sizes
+        found, _ = GENERATOR.stack_roles(padded, offsets, sizes, effector(AMD64).effects(padded, offsets, sizes))
         assert [text for text, switches in zip(texts, found.tolist(), strict=True) if switches != expected] == []

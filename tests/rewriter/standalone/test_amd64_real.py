@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from kinst.rewriter.jumps.decide import decide
+from kinst.rewriter.liveness.dataflow import Dataflow
 from kinst.rewriter.liveness.dead import dead_before
 from kinst.rewriter.program import instructions_of, open_program
 from kinst.rewriter.standalone.code.groups import Groups, groups
@@ -36,7 +37,8 @@ def groups_of(image: str) -> tuple[Material, Groups]:
     found = instructions_of(program, np.arange(len(program.functions)))
     sites = np.flatnonzero(np.isin(found.verdict, (Verdict.COPY, Verdict.EMULATE)))
     decisions = decide(program, found, sites)
-    material = Material(program, found, dead_before(program, found), without_stack(program, found, GENERATOR))
+    flow = Dataflow.of(program, found)
+    material = Material(program, found, dead_before(flow), without_stack(flow, GENERATOR))
     return material, groups(found, sites, decisions, AMD64.jump)
 
 

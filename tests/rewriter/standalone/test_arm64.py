@@ -159,5 +159,6 @@ def test_what_switches_stacks_is_known() -> None:
         lines = text.strip().splitlines()
         content = np.frombuffer(b"".join(bytes.fromhex(line.split()[0]) for line in lines) + bytes(32), np.uint8)
         offsets = np.arange(len(lines), dtype=np.int64) * 4
-        found, _ = GENERATOR.stack_roles(content, offsets, np.full(len(lines), 4, np.uint8))
+        sizes = np.full(len(lines), 4, np.uint8)
+        found, _ = GENERATOR.stack_roles(content, offsets, sizes, EFFECTOR.effects(content, offsets, sizes))
         assert [line for line, one in zip(lines, found, strict=True) if one != expected] == []

@@ -11,6 +11,7 @@ from kinst.rewriter.arch.arm64 import DISSECTOR as ARM64_DISSECTOR
 from kinst.rewriter.arch.dissector import Dissector
 from kinst.rewriter.arch.riscv64 import DISSECTOR as RISCV64_DISSECTOR
 from kinst.rewriter.jumps.decide import decide
+from kinst.rewriter.liveness.dataflow import Dataflow
 from kinst.rewriter.liveness.dead import dead_before
 from kinst.rewriter.liveness.effects import Masks, effector
 from kinst.rewriter.program import instructions_of, open_program
@@ -51,7 +52,8 @@ def test_what_is_displaced_does_what_it_did(image: str) -> None:
     machine = Machine(model, dissector, effector(facts), code_generator(facts), vector_bits)
     found = instructions_of(program, np.arange(len(program.functions)))
     sites = np.flatnonzero(np.isin(found.verdict, (Verdict.COPY, Verdict.EMULATE)))
-    material = Material(program, found, dead_before(program, found), without_stack(program, found, machine.generator))
+    flow = Dataflow.of(program, found)
+    material = Material(program, found, dead_before(flow), without_stack(flow, machine.generator))
     scratch = sum(1 << facts.registers.index(name) for name in facts.linux.tracer_scratch)
     every = groups(found, sites, decide(program, found, sites), facts.jump)
     choose, outcomes = random.Random(1), Counter[str]()

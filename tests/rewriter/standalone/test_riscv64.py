@@ -198,5 +198,5 @@ def test_what_switches_stacks_is_known() -> None:
         sizes = np.array([len(code) for code in codes], np.uint8)
         offsets = np.cumsum(sizes, dtype=np.int64) - sizes
         content = np.frombuffer(b"".join(codes) + bytes(32), np.uint8)
-        found, _ = GENERATOR.stack_roles(content, offsets, sizes)
+        found, _ = GENERATOR.stack_roles(content, offsets, sizes, EFFECTOR.effects(content, offsets, sizes))
         assert [code.hex() for code, one in zip(codes, found, strict=True) if one != expected] == []
