@@ -1,4 +1,4 @@
-"""Questions about columns of millions of rows, answered faster than by `np.isin`."""
+"""Questions about columns of millions of rows, answered faster than by `np.isin` and `np.unique`."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -35,3 +35,17 @@ def holds(ascending: NDArray[np.uint64], values: NDArray[np.uint64]) -> NDArray[
     place, values = place[inside], values[inside]
     found[place[ascending[place] == values]] = True
     return found
+
+
+def unique(column: NDArray[Any]) -> NDArray[Any]:
+    """The distinct values of a column, ascending. `np.unique` of NumPy 2.3 hashes them first, and takes ten times as
+    long for addresses that are distinct and in order already."""
+    ordered = np.sort(column)
+    return ordered[np.append(True, ordered[1:] != ordered[:-1])] if len(ordered) else ordered
+
+
+def unique_rows(rows: NDArray[Any]) -> NDArray[Any]:
+    """The distinct rows of a table, ascending by their first column, then by the next. `np.unique` compares rows as
+    structures, one by one."""
+    ordered = rows[np.lexsort(rows.T[::-1])]
+    return ordered[np.append(True, (ordered[1:] != ordered[:-1]).any(axis=1))] if len(ordered) else ordered

@@ -3,6 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from kinst.targets.columns import unique
+
 Spans = NDArray[np.uint64]
 
 
@@ -26,7 +28,7 @@ def inside(spans: Spans, ascending: NDArray[np.uint64]) -> NDArray[np.bool_]:
 
 def less(spans: Spans, taken: Spans) -> Spans:
     """`spans` without `taken`."""
-    cuts = np.unique(np.concatenate([spans.ravel(), taken.ravel()]))
+    cuts = unique(np.concatenate([spans.ravel(), taken.ravel()]))
     pieces = np.stack([cuts[:-1], cuts[1:]], axis=1)
     return pieces[covered(spans, pieces[:, 0]) & ~covered(taken, pieces[:, 0])]
 

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinst.targets.arch.linux import JUMP_LABEL_LAYOUTS, JUMP_LABELS, JumpLabelLayout
+from kinst.targets.columns import unique
 from kinst.targets.elf.header import FileKind
 from kinst.targets.elf.symbols import SHN_UNDEF, Symbols
 from kinst.targets.image import Image
@@ -92,7 +93,7 @@ def _records(symbols: Symbols) -> list[tuple[int, int, str]]:
 
 def _sizes(symbols: Symbols, rows: NDArray[np.intp]) -> NDArray[np.uint64]:
     """The sizes of symbols; of those from kallsyms, which has none, the distance to the next. 0 if there is no next."""
-    every = np.unique(symbols.address)
+    every = unique(symbols.address)
     following = np.searchsorted(every, symbols.address[rows], "right")
     to_next = every[np.minimum(following, len(every) - 1)] - symbols.address[rows]
     return np.where(symbols.size[rows] > 0, symbols.size[rows], to_next)
@@ -136,7 +137,7 @@ def _systems(image: Image, starts: NDArray[np.uint64]) -> dict[int, str]:
     # The layout of struct trace_event_call differs between versions: a word that is a tracepoint is the one, and a word
     # that leads to a name is the class.
     is_record = np.isin(words, starts)
-    classes = np.unique(words[~is_record])
+    classes = unique(words[~is_record])
     names = words_at(image, classes, 1)[:, 0].tolist()
     systems = {one: text_at(image, name) or "" for one, name in zip(classes.tolist(), names, strict=True)}
     found: dict[int, str] = {}

@@ -16,6 +16,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from kinst.targets.columns import is_in
 from kinst.targets.elf.sections import CodeRegion
 from kinst.targets.errors import ManifestError
 from kinst.targets.functions.found import Functions
@@ -60,7 +61,7 @@ class Numbering:
     def of_functions(self, addresses: NDArray[np.uint64], names: Iterable[str]) -> list[tuple[int, int]]:
         """The first identifiers of fbt's and kinst's probes of functions, each under one of its names."""
         rows = np.searchsorted(self.functions.address, addresses)
-        rows[~np.isin(addresses, self.functions.address)] = -1
+        rows[~is_in(addresses, self.functions.address)] = -1
         own, kinst = self.functions.names, self.kinst.tolist()
         return [
             (FIRST_PROBE_ID + 2 * row, kinst[row])

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from kinst.targets.arch.registry import arch_by_elf_machine
 from kinst.targets.arch.relocations import RelocationFacts
+from kinst.targets.columns import unique, unique_rows
 from kinst.targets.elf.dynamic import dynamic_entries
 from kinst.targets.elf.header import (
     PT_LOAD,
@@ -47,12 +48,12 @@ class Relocations:
         """(n, 2) address and size, in address order."""
         written = self.size > 0
         pairs = np.stack([self.address[written], self.size[written]], axis=1)
-        return np.unique(pairs, axis=0)
+        return unique_rows(pairs)
 
     @property
     def pointers(self) -> NDArray[np.uint64]:
         """The link addresses that relocations store, sorted."""
-        return np.unique(self.addend[self.relative])
+        return unique(self.addend[self.relative])
 
 
 def _joined(tables: Iterable[Relocations]) -> Relocations:

@@ -13,6 +13,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from kinst.targets.columns import unique
 from kinst.targets.elf.header import SHT_DYNSYM, SHT_STRTAB, SHT_SYMTAB, ElfHeader, FileKind
 from kinst.targets.elf.sections import CodeRegion, Section, content
 from kinst.targets.errors import ImageError
@@ -253,7 +254,7 @@ def nm_columns(
     size = size.copy()
     tables, ends = _tables(address, names)
     kind[ends] = STT_NOTYPE  # nothing begins there but what has a name of its own
-    inside = np.union1d(_within_data(address, names), tables)
+    inside = unique(np.concatenate([_within_data(address, names), tables]))
     kind[inside] = STT_OBJECT
     size[inside] = np.where(size[inside] > 0, size[inside], _to_the_next(address, inside))
     binding = np.where(letter < ord("a"), STB_GLOBAL, STB_LOCAL)
@@ -295,7 +296,7 @@ def _tables(address: NDArray[np.uint64], names: Sequence[bytes]) -> tuple[NDArra
 
 def _to_the_next(address: NDArray[np.uint64], rows: NDArray[np.intp]) -> NDArray[np.uint64]:
     """From each of the rows to the next higher address."""
-    places = np.unique(address)
+    places = unique(address)
     following = np.append(places[1:], places[-1:])
     found: NDArray[np.uint64] = following[np.searchsorted(places, address[rows])] - address[rows]
     return found

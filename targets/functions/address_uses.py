@@ -7,6 +7,7 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
+from kinst.targets.columns import unique
 from kinst.targets.image import Image
 from kinst.targets.instruction import Instructions
 from kinst.targets.module_code import code_of
@@ -30,7 +31,7 @@ class AddressUses:
 
     def of(self, use: Use) -> NDArray[np.uint64]:
         """The addresses that are used so, sorted and unique."""
-        return np.unique(self.address[self.use == use])
+        return unique(self.address[self.use == use])
 
     def by_rows(self, rows: NDArray[np.bool_]) -> "AddressUses":
         """Only what the instructions of a mask made."""

@@ -3,6 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from kinst.targets.columns import unique
 from kinst.targets.elf.header import PT_LOAD, FileKind
 from kinst.targets.hosted import is_hosted
 from kinst.targets.image import Image
@@ -15,13 +16,13 @@ def code_pointers(image: Image) -> NDArray[np.uint64]:
     """
     found = [image.relocations.pointers]
     if image.kind is FileKind.DYN and is_hosted(image):
-        return np.unique(np.concatenate([found[0], _relocated_words(image)]))
+        return unique(np.concatenate([found[0], _relocated_words(image)]))
     low = np.uint64(min(region.address for region in image.code_regions))
     high = np.uint64(max(region.address + region.size for region in image.code_regions))
     for offset, end in _data_spans(image):
         words = image.data[offset : offset + (end - offset) // 8 * 8].view("<u8")
         found.append(words[(words >= low) & (words < high)])
-    return np.unique(np.concatenate(found))
+    return unique(np.concatenate(found))
 
 
 def _relocated_words(image: Image) -> NDArray[np.uint64]:

@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kinst.targets.columns import is_in, is_one_of
+from kinst.targets.columns import is_in, is_one_of, unique, unique_rows
 from kinst.targets.functions.address_uses import AddressUses, Use, UsesOf, address_uses
 from kinst.targets.functions.called_by_loader import called_by_loader
 from kinst.targets.functions.code_pointers import code_pointers
@@ -81,8 +81,8 @@ def discover(image: Image, spans: Spans, sweep: Sweep, uses_of: UsesOf, known: K
     if not len(swept):
         return _nothing()
     settled = _settled(swept, known.signal_frames)
-    frames = np.unique(np.concatenate([known.frames, settled]), axis=0)
-    certain[Evidence.FDE] = np.union1d(certain[Evidence.FDE], settled[:, 0])
+    frames = unique_rows(np.concatenate([known.frames, settled]))
+    certain[Evidence.FDE] = unique(np.concatenate([certain[Evidence.FDE], settled[:, 0]]))
     uses = _uses(image, swept, certain, uses_of)
     trust = _Trust.of(swept, strict, described)
     found = _weighed_starts(image, swept, certain, frames, trust, known.hints, uses)
@@ -109,7 +109,7 @@ def _weighed_starts(
     # A function that is accepted makes its calls count, which may lead to more functions.
     for _ in range(_CALL_ROUNDS if len(trust.rest) else 0):
         calls = trust.calls(trust.rows(found))
-        more = np.union1d(found[Evidence.CALL], calls[swept.rows_at(calls) >= 0])
+        more = unique(np.concatenate([found[Evidence.CALL], calls[swept.rows_at(calls) >= 0]]))
         if len(more) == len(found[Evidence.CALL]):
             break
         found, is_done = found | {Evidence.CALL: more}, False
@@ -162,7 +162,7 @@ class _Trust:
 
     def calls(self, trusted: NDArray[np.bool_]) -> NDArray[np.uint64]:
         """Where the calls of some rows go."""
-        return np.unique(self.swept.instructions.target[self.calling[trusted[self.calling]]])
+        return unique(self.swept.instructions.target[self.calling[trusted[self.calling]]])
 
 
 def _settled(swept: Swept, frames: NDArray[np.uint64]) -> NDArray[np.uint64]:
@@ -172,8 +172,8 @@ def _settled(swept: Swept, frames: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """
     end = frames.sum(axis=1)
     code = swept.address[~swept.is_padding & ~swept.is_junk]
-    start = np.where(np.isin(frames[:, 0], code), frames[:, 0], frames[:, 0] + np.uint64(1))
-    return np.stack([start, end - start], axis=1)[np.isin(start, code)]
+    start = np.where(is_in(frames[:, 0], code), frames[:, 0], frames[:, 0] + np.uint64(1))
+    return np.stack([start, end - start], axis=1)[is_in(start, code)]
 
 
 def _nothing() -> Discovered:
@@ -191,7 +191,7 @@ def _certain_starts(image: Image, spans: Spans, frames: NDArray[np.uint64]) -> S
 
 def _in_spans(address: NDArray[np.uint64], spans: Spans) -> NDArray[np.uint64]:
     """The addresses that are in `spans`, sorted and unique."""
-    address = np.unique(address)
+    address = unique(address)
     return address[covered(spans, address)]
 
 
@@ -213,12 +213,12 @@ def _sweep_to_fixed_point(
 
 
 def _all(starts: Starts) -> NDArray[np.uint64]:
-    return np.unique(np.concatenate([np.zeros(0, np.uint64), *starts.values()]))
+    return unique(np.concatenate([np.zeros(0, np.uint64), *starts.values()]))
 
 
 def _split(spans: Spans, at: NDArray[np.uint64]) -> Spans:
     """`spans` cut at some addresses inside them."""
-    begins = np.unique(np.concatenate([spans[:, 0], at]))
+    begins = unique(np.concatenate([spans[:, 0], at]))
     ends = spans[np.searchsorted(spans[:, 0], begins, "right") - 1, 1] if len(spans) else begins
     return np.stack([begins, np.minimum(np.append(begins[1:], ends[-1:]), ends)], axis=1)
 
@@ -410,7 +410,7 @@ def _crossed(swept: Swept, starts: NDArray[np.uint64]) -> NDArray[np.bool_]:
     rows = np.flatnonzero(is_one_of(flow, (Flow.JUMP, Flow.BRANCH)) & ~swept.is_junk)
     to = np.searchsorted(swept.address, target[rows])
     owner = np.searchsorted(starts, swept.address[rows], "right") == np.searchsorted(starts, target[rows], "right")
-    tail_call = (flow[rows] == Flow.JUMP) & np.isin(target[rows], starts)
+    tail_call = (flow[rows] == Flow.JUMP) & is_in(target[rows], starts)
     real = owner & ~tail_call & (to < len(swept))
     real[real] = swept.address[to[real]] == target[rows[real]]
     low, high = np.minimum(rows, to)[real], np.maximum(rows, to)[real]

@@ -7,6 +7,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from kinst.targets.columns import is_in
 from kinst.targets.elf.symbols import Symbols
 from kinst.targets.functions.address_uses import UsesOf
 from kinst.targets.functions.discovery import Discovered, Known, discover, reachable_ends
@@ -150,7 +151,7 @@ def _within(regions: Spans, spans: Spans) -> NDArray[np.uint64]:
 def _merged(labels: NamedFunctions, named: NamedFunctions, found: Discovered) -> Functions:
     """Named functions first: what was discovered at one's start, or inside one, is that one."""
     spans = np.stack([named.address, named.end], axis=1)
-    inside = covered(spans, found.address) | np.isin(found.address, named.address)
+    inside = covered(spans, found.address) | is_in(found.address, named.address)
     extra = np.flatnonzero(~inside)
     address = np.concatenate([named.address, found.address[extra]])
     end = np.concatenate([named.end, found.end[extra]])
@@ -168,7 +169,7 @@ def _merged(labels: NamedFunctions, named: NamedFunctions, found: Discovered) ->
 
 def _named(labels: NamedFunctions, address: NDArray[np.uint64]) -> tuple[tuple[str, ...], dict[int, tuple[str, ...]]]:
     rows = np.searchsorted(labels.address, address)
-    has_name = np.isin(address, labels.address)
+    has_name = is_in(address, labels.address)
     names, aliases = [], {}
     for at, (row, is_known, place) in enumerate(zip(rows.tolist(), has_name.tolist(), address.tolist(), strict=True)):
         names.append(labels.names[row] if is_known else invented_name(place))

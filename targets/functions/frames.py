@@ -16,6 +16,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from kinst.targets.columns import unique_rows
 from kinst.targets.elf.header import SHF_ALLOC, FileKind
 from kinst.targets.elf.sections import content
 from kinst.targets.errors import ImageError
@@ -84,7 +85,7 @@ def frame_tables(image: Image) -> list[FrameTable]:
 
 
 def _in_code(image: Image, parts: list[NDArray[np.uint64]]) -> NDArray[np.uint64]:
-    ranges: NDArray[np.uint64] = np.unique(np.concatenate(parts), axis=0)
+    ranges: NDArray[np.uint64] = unique_rows(np.concatenate(parts))
     inside = np.zeros(len(ranges), np.bool_)
     for region in image.code_regions:
         offset = ranges[:, 0] - np.uint64(region.address)  # wraps round below the region: too large

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from kinst.targets.columns import is_in, unique, unique_rows
 from kinst.targets.elf.symbols import (
     SHN_ABS,
     SHN_UNDEF,
@@ -69,17 +70,17 @@ def named_functions(image: Image, symbols: Symbols) -> NamedFunctions:
     is_function = defined & np.isin(symbols.kind, (STT_FUNC, STT_GNU_IFUNC))
     is_label = defined & (symbols.kind == STT_NOTYPE) & (mapping_letters(symbols) == 0) & ~is_assembler_label(symbols)
     starts = _starts(symbols, region, is_function, is_label)
-    address = np.unique(symbols.address[starts])
+    address = unique(symbols.address[starts])
     end, is_sized = _ends(symbols, starts, address, region_end)
-    certain = np.unique(symbols.address[starts & (is_function | (symbols.size > 0))])
+    certain = unique(symbols.address[starts & (is_function | (symbols.size > 0))])
     names, aliases = _names(symbols, np.flatnonzero(is_function | is_label), address)
-    return NamedFunctions(address, end, is_sized, np.isin(address, certain), names, aliases)
+    return NamedFunctions(address, end, is_sized, is_in(address, certain), names, aliases)
 
 
 def data_in_code(image: Image, symbols: Symbols | None = None) -> NDArray[np.uint64]:
     """(n, 2) address and size of data inside code regions: what symbols call data, and PE headers."""
     named = named_data(image, image.symbols if symbols is None else symbols)
-    return np.unique(np.concatenate([named, _pe_headers(image)]), axis=0)
+    return unique_rows(np.concatenate([named, _pe_headers(image)]))
 
 
 def named_data(image: Image, symbols: Symbols) -> NDArray[np.uint64]:
@@ -89,7 +90,7 @@ def named_data(image: Image, symbols: Symbols) -> NDArray[np.uint64]:
     spans = np.concatenate([marked_data(symbols), sized])
     region, region_end = _regions(image, spans[:, 0])
     spans[:, 1] = np.minimum(spans[:, 1], region_end - spans[:, 0])
-    return np.unique(spans[region >= 0], axis=0)
+    return unique_rows(spans[region >= 0])
 
 
 def _pe_headers(image: Image) -> NDArray[np.uint64]:
@@ -179,7 +180,7 @@ def _names(
     underscores (`vfs_read` rather than `__vfs_read`), then the first in alphabetical order, so that it never depends on
     the order of the table.
     """
-    rows = rows[np.isin(symbols.address[rows], address)]
+    rows = rows[is_in(symbols.address[rows], address)]
     place = np.searchsorted(address, symbols.address[rows])
     texts = symbols.names(rows)
     # Backwards, so that the first symbol of an address is kept; addresses with several names are ranked below.

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinst.targets.arch.linux import BootTable, Pointer, RecordLayout
+from kinst.targets.columns import unique, unique_rows
 from kinst.targets.elf.header import SHT_PROGBITS
 from kinst.targets.elf.symbols import STT_FUNC
 from kinst.targets.image import Image
@@ -55,7 +56,7 @@ def _every_site(layout: RecordLayout) -> RecordLayout:
 def _listed(image: Image, tables: Iterable[BootTable]) -> Ranges:
     found = [_ranges_of(image, table) for table in tables]
     found += [_static_call_trampolines(image), *_runtime_constants(image)]
-    return np.unique(np.concatenate(found), axis=0)
+    return unique_rows(np.concatenate(found))
 
 
 def _ranges_of(image: Image, table: BootTable) -> Ranges:
@@ -165,7 +166,7 @@ def _static_call_trampolines(image: Image) -> Ranges:
     if length is None or symbols.address_of("__start_static_call_sites") is None:
         return _NONE
     rows = symbols.rows_beginning(b"__SCT__")
-    address = np.unique(symbols.address[rows[symbols.kind[rows] == STT_FUNC]])
+    address = unique(symbols.address[rows[symbols.kind[rows] == STT_FUNC]])
     return _with_reason(np.stack([address, np.full(len(address), length, np.uint64)], axis=1), Reason.STATIC_CALL)
 
 

@@ -9,6 +9,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from kinst.targets.columns import unique
+
 ALIGNMENT: Final = 2 << 20  # text_offset counts from such a boundary
 _KERNEL_HALF: Final = np.uint64(1 << 63)
 _SAMPLED: Final = 100_000  # of a million words that could be pointers, these are examined
@@ -26,7 +28,7 @@ def link_address(data: bytes, places: NDArray[np.uint64], memory_size: int, text
     """
     words = np.frombuffer(data, "<u8", len(data) // 8)
     pointers = words[words >= _KERNEL_HALF]
-    pointers = np.unique(pointers[:: 1 + len(pointers) // _SAMPLED])
+    pointers = unique(pointers[:: 1 + len(pointers) // _SAMPLED])
     is_symbol = np.zeros(memory_size, np.bool_)
     is_symbol[places[places < np.uint64(memory_size)].astype(np.intp)] = True
     best, found = 0, None

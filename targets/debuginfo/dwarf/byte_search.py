@@ -16,6 +16,8 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
+from kinst.targets.columns import unique
+
 _PIECE: Final = 1 << 19
 _FEW: Final = 24  # patterns that are searched for one by one
 _TAIL: Final = 4  # bytes at the end of a string by which many are searched together
@@ -78,7 +80,7 @@ def places_of_words(data: memoryview, words: Sequence[int]) -> list[int]:
             likely = np.flatnonzero(low[numbers.astype(np.uint16)])
             likely = likely[np.isin(numbers[likely], exact)]
             found.append(likely * 4 + (start + shift))
-    places = np.unique(np.concatenate(found)) if found else np.zeros(0, np.int64)
+    places = unique(np.concatenate(found)) if found else np.zeros(0, np.int64)
     return [int(place) for place in places.tolist()]
 
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from kinst.targets.arch.registry import arch_by_elf_machine
 from kinst.targets.arch.relocations import Change
+from kinst.targets.columns import unique
 from kinst.targets.elf.file import ElfLike
 from kinst.targets.elf.header import SHT_RELA
 from kinst.targets.elf.relocations import RELA
@@ -48,7 +49,7 @@ def _apply(
 ) -> None:
     """By kind: first those that set what others at the same place add to or subtract from."""
     facts = arch_by_elf_machine(machine).relocations
-    kinds = sorted(set(np.unique(rows["kind"]).tolist()) - facts.nothing)
+    kinds = sorted(set(unique(rows["kind"]).tolist()) - facts.nothing)
     if unknown := [kind for kind in kinds if kind not in facts.debug]:
         raise ImageError(f"relocation type {unknown[0]} is not known in debug information")
     known = {kind: facts.debug[kind] for kind in kinds}
