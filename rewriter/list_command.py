@@ -51,7 +51,7 @@ def list_image(source: Source, specs: Sequence[str], options: ListOptions, progr
         values, lines = probe_values(opened.manifest, None, evidence), probe_lines(opened.manifest, None, evidence)
         write_lines(json_array(values) if options.as_json else lines)
         return
-    image = opened.program.image
+    image = opened.image
     names = probe_names(specs or default_specs(image, disassemble=options.disassemble), image)
     resolution = resolve(
         opened.program, names, include_excluded=options.include_excluded, inlines=opened.inlines(), progress=progress

@@ -54,10 +54,11 @@ class Program:
 
 def open_program(
     image: Image,
-    *,
     given: Symbols | None = None,
     patches: Sequence[Patch] = (),
     forced: Sequence[tuple[int, int]] = (),
+    *,
+    named: Image | None = None,
 ) -> Program:
     """Name the code of an image.
 
@@ -66,9 +67,10 @@ def open_program(
         given: names from elsewhere (System.map, a debug file); the program's image has them, too.
         patches: what the program has in place of some of the image's instructions.
         forced: start and end of what is code, whatever it looks like.
+        named: the image with the given names, if it was made already.
     """
     machine, given = dissector(image.facts), given or no_symbols()
-    named = with_names(image, given)
+    named = named or with_names(image, given)
     functions = find_functions(named, sweep=machine.dissect, uses_of=uses_of(image.facts))
     ranges = boot_patched_ranges(named), named.relocated, data_in_code(named)
     code = np.array(sorted(forced), np.uint64).reshape(-1, 2)

@@ -90,12 +90,12 @@ def rewrite_image(source: Source, target: Path, options: RewriteOptions, progres
 def _planned(source: Source, options: RewriteOptions, progress: Progress) -> _Planned:
     requests = [parse_patch(text) for text in options.patches]
     opened = open_source(source, progress=progress)
-    alone = None if options.alone is None else parse_request(**options.alone, facts=opened.program.image.facts)
+    alone = None if options.alone is None else parse_request(**options.alone, facts=opened.image.facts)
     check_mixed(opened, is_standalone=alone is not None)
     known = set(opened.program.patches)
     if requests:
         opened = with_requests(opened, requests, force=options.force)
-    names = probe_names(options.probes, opened.program.image)
+    names = probe_names(options.probes, opened.image)
     excluded = options.include_excluded
     resolution = resolve(opened.program, names, include_excluded=excluded, inlines=opened.inlines(), progress=progress)
     check_outcomes(resolution, strict=options.strict)

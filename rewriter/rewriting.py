@@ -1,7 +1,8 @@
 """A file, names for its code and probe names -> a plan: everything between a command line and writing."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ from kinst.rewriter.patching.assembly import assembled
 from kinst.rewriter.patching.placing import add_patches
 from kinst.rewriter.patching.request import PatchRequest
 from kinst.rewriter.planning.plan import Plan, make_plan, manifest_of
-from kinst.rewriter.program import Program, open_program
+from kinst.rewriter.program import Program, open_program, with_names
 from kinst.rewriter.shell.progress import Progress, silent
 from kinst.rewriter.standalone.request import COUNT, Request
 from kinst.rewriter.writing.restore import Reader, open_original
@@ -42,19 +43,30 @@ class Source:
     own_names: Symbols | None = None  # what `kernel_names.own_names` finds in it, if it was asked already
 
 
-@dataclass(frozen=True, slots=True)
 class Opened:
-    """The program of a file without breakpoints, and the manifest if the file is a patched one."""
+    """The image of a file without breakpoints, and the manifest if the file is a patched one.
 
-    program: Program
-    manifest: Manifest | None
-    debug_file: Path | None = None
+    Its program is made when it is asked for: who knows already what a plan has needs no functions, and to find those of
+    Linux takes half a second.
+    """
+
+    def __init__(
+        self, image: Image, analyse: Callable[[], Program], manifest: Manifest | None, debug_file: Path | None
+    ) -> None:
+        """`image` is that of the program, which `analyse` makes."""
+        self.image, self.manifest, self.debug_file = image, manifest, debug_file
+        self._analyse = analyse
+
+    @cached_property
+    def program(self) -> Program:
+        """The image with its functions."""
+        return self._analyse()
 
     def inlines(self, *, with_parameters: bool = False, types: ImageTypes | None = None) -> DebugInlines:
         """What debug information says of inlined functions, in the image or in the debug file that the user named."""
         remembered = () if self.manifest is None else self.manifest.inlined
         return DebugInlines(
-            self.program.image, self.debug_file, with_parameters=with_parameters, types=types, remembered=remembered
+            self.image, self.debug_file, with_parameters=with_parameters, types=types, remembered=remembered
         )
 
 
@@ -65,15 +77,23 @@ def open_source(source: Source, *, progress: Progress = silent, read: Reader = o
         ImageError, ManifestError: it cannot be used.
     """
     image, manifest = open_original(source.path, source.module, progress, read)
-    patches = () if manifest is None else manifest.patches
-    program = open_program(image, given=_given(image, source, manifest), patches=patches, forced=source.code)
-    return Opened(program, manifest, source.debug_file)
+    given = _given(image, source, manifest)
+    if manifest is not None and manifest.patches:
+        return _of(open_program(image, given, manifest.patches, source.code), manifest, source.debug_file)
+    named = with_names(image, given)
+    analyse = lambda: open_program(image, given, forced=source.code, named=named)  # noqa: E731
+    return Opened(named, analyse, manifest, source.debug_file)
+
+
+def _of(program: Program, manifest: Manifest | None, debug_file: Path | None) -> Opened:
+    return Opened(program.image, lambda: program, manifest, debug_file)
 
 
 def with_requests(opened: Opened, requests: Sequence[PatchRequest], *, force: bool) -> Opened:
     """What was opened, with more patches. Raises KinstError: as `add_patches`."""
     sites = np.zeros(0, SITE) if opened.manifest is None else opened.manifest.sites
-    return replace(opened, program=add_patches(opened.program, requests, sites, assembled, force=force))
+    program = add_patches(opened.program, requests, sites, assembled, force=force)
+    return _of(program, opened.manifest, opened.debug_file)
 
 
 def _given(image: Image, source: Source, manifest: Manifest | None) -> Symbols:
@@ -164,4 +184,4 @@ def check_mixed(opened: Opened, *, is_standalone: bool) -> None:
     manifest = opened.manifest
     if manifest is not None and (manifest.standalone is not None or (is_standalone and len(manifest.sites))):
         kind = "is standalone" if manifest.standalone is not None else "has probes"
-        raise ProbeError(f"{opened.program.image.path}: {kind} already: take the original, or --restore it first")
+        raise ProbeError(f"{opened.image.path}: {kind} already: take the original, or --restore it first")

@@ -138,7 +138,7 @@ class ImageFile:
             KinstError: a description matches nothing.
         """
         opened = self.opened
-        image = opened.program.image
+        image = opened.image
         names = probe_names(descriptions or default_specs(image, disassemble=False), image)
         resolution = resolve(opened.program, names, inlines=opened.inlines())
         check_outcomes(resolution, strict=False)
@@ -176,8 +176,8 @@ class ImageFile:
             22
         """
         opened = self.opened
-        check_twice(opened.program.image)
-        names = probe_names(descriptions, opened.program.image)
+        check_twice(opened.image)
+        names = probe_names(descriptions, opened.image)
         resolution, plan = plan_probes(opened, names, method=method_of(method), trampoline_base=trampoline_base)
         write_image(plan, Path(output))
         return tuple(summary_lines(resolution, plan.lost, len(plan.manifest.sites)))

@@ -65,8 +65,8 @@ def prove(name: str) -> Proof:
     machine, sites, failures, found = "", 0, list[str](), list[Stray]()
     try:
         opened = open_source(Source(path))
-        machine = opened.program.image.facts.name
-        with _unpacked(path, opened.program.image) as elf:
+        machine = opened.image.facts.name
+        with _unpacked(path, opened.image) as elf:
             manifest, failures = _rewritten(opened, elf)
             sites, found = len(manifest.sites), strays(opened.program, elf, manifest.sites)
     except Exception as problem:  # whatever it is, the other images are still to be tried

@@ -34,7 +34,7 @@ def rewrite_and_prove(image: InputFile, work: Rewrite, places: Places) -> Answer
     opened = open_source(Source(places[image.sha256], module_name(Path(image.name))))
     if opened.manifest is not None:
         raise ProbeError("is a patched image already: give the original")
-    names = probe_names((work.probes,), opened.program.image)
+    names = probe_names((work.probes,), opened.image)
     method = None if work.method is None else Method(work.method)
     resolution, plan = plan_probes(opened, names, method=method)
     with tempfile.TemporaryDirectory() as folder:

@@ -107,7 +107,7 @@ class _Kept:
 
 
 def _kept(prepared: Prepared, fields: Fields, warn: Callable[[str], None]) -> _Kept:
-    manifest, resolution = prepared.manifest, prepared.planned.resolution
+    manifest, late = prepared.manifest, prepared.planned.late
     if manifest is None:
         return _Kept(KeptProbes(prepared, None, warn), lambda _clause, _probes, _delivery: None, lambda _sites: None)
     if manifest.standalone is not None:
@@ -118,14 +118,14 @@ def _kept(prepared: Prepared, fields: Fields, warn: Callable[[str], None]) -> _K
             return StandaloneImage(prepared.image, manifest, "")
 
         return _Kept(standalone, standalone.admitting(warn), checked)
-    if resolution is None:
+    if late is None:
         raise UsageError(f"{prepared.path}: has breakpoints, and under QEMU nothing handles them: give the original")
     keeping = Keeping(manifest, fields, notes_tasks=prepared.request.records_tasks)
 
     def wanted(sites: SiteTable | None) -> StandaloneImage:
         if sites is not None and not sites.is_counted:
             keeping.all_hits()
-        alone = standalone_image(prepared.opened(), resolution, keeping.request(), prepared.request.progress)
+        alone = standalone_image(prepared.opened, late, keeping.request(), prepared.request.progress)
         keeping.check(alone.manifest, alone.refused)
         return alone
 

@@ -5,39 +5,37 @@ To plan the jumps of all functions of Linux takes four seconds; QEMU boots it in
 """
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-import kinst.rewriter
-import kinst.targets
 from kinst.rewriter.naming.resolve import Resolution
 from kinst.rewriter.planning.plan import Plan
 from kinst.rewriter.program import Program
 from kinst.rewriter.rewriting import Opened, plan_of
-from kinst.rewriter.shell.cache_home import is_private, own_folder
 from kinst.rewriter.shell.fresh_file import fresh_file
+from kinst.rewriter.shell.kept_files import forget_old, kept_folder
 from kinst.rewriter.shell.progress import Progress
 from kinst.rewriter.standalone.places.spare import data_gaps
 from kinst.rewriter.standalone.report import may_move, no_jump_summary
 from kinst.rewriter.standalone.request import Request
 from kinst.rewriter.writing.write import write_image
+from kinst.runtime.tracing.images.late_plan import FOLDER, LatePlan
 from kinst.targets.errors import KinstError, PlacementError
-from kinst.targets.image import Image, open_image
+from kinst.targets.image import Image, open_to_run
 from kinst.targets.manifest.packed import Manifest, find_manifest
 from kinst.targets.standalone import Action, stack_of
 from kinst.targets.visible import visible
 
-_FOLDER: Final = "live"
-_DEPTH: Final = 2  # folders of ours: kinst-rewrite/live
+_SUFFIX, _TEXT = ".elf", ".txt"
 _FEWER: Final = 4  # times smaller is the next ring that is tried if one does not fit
 _LEAST: Final = 1 << 4  # records
 _ALIGNMENT: Final = 64  # bytes, of data
 _SHALLOWEST: Final = 1 << 5  # words of the stack
-_KEPT: Final = 16  # files; older ones are removed
+_KEPT: Final = 16  # files; those used last
 _LONGEST: Final = 1 << 14  # characters of the summary of refused sites
 
 
@@ -50,21 +48,23 @@ class StandaloneImage:
     refused: str
 
 
-def standalone_image(opened: Opened, resolution: Resolution, request: Request, progress: Progress) -> StandaloneImage:
+def standalone_image(
+    opened: Callable[[], Opened], late: LatePlan, request: Request, progress: Progress
+) -> StandaloneImage:
     """The image for some sites, from the cache or made now.
 
     Raises:
         KinstError: no site can be a jump, or there is no space.
     """
-    folder = _folder()
+    folder = kept_folder(FOLDER) if late.digest else None
     if folder is None:  # nowhere to keep it
         with TemporaryDirectory(prefix="kinst-live-") as name:
-            return _written(Path(name) / "image.elf", opened, resolution, request, progress)
-    path = folder / f"{_digest(resolution, request)}.elf"
+            return _written(Path(name) / "image.elf", opened(), late.resolution(), request, progress)
+    path = folder / f"{_digest(late, request)}{_SUFFIX}"
     found = _kept(path)
     if found is None:
-        found = _written(path, opened, resolution, request, progress)
-        _forget_old(folder)
+        found = _written(path, opened(), late.resolution(), request, progress)
+        forget_old(folder, _SUFFIX, _KEPT, _TEXT)
     return found
 
 
@@ -78,7 +78,7 @@ def _written(
             "does: our own machine (without --on) follows it"
         )
     refused = no_jump_summary(plan.no_jumps, len(plan.manifest.sites))
-    with fresh_file(path.with_suffix(".txt")) as file:  # before the image: `_kept` takes none without its text
+    with fresh_file(path.with_suffix(_TEXT)) as file:  # before the image: `_kept` takes none without its text
         file.write(refused.encode())
     write_image(plan, path, progress=progress)
     found = _kept(path)
@@ -135,8 +135,8 @@ def _shallower(field: str) -> str:
 def _kept(path: Path) -> StandaloneImage | None:
     """The image in a file; None if there is no such file, or it is damaged."""
     with suppress(OSError, KinstError):
-        text = path.with_suffix(".txt").read_bytes()[:_LONGEST].decode(errors="replace")
-        image = open_image(path)
+        text = path.with_suffix(_TEXT).read_bytes()[:_LONGEST].decode(errors="replace")
+        image = open_to_run(path)
         manifest = find_manifest(image)
         if manifest is not None and manifest.standalone is not None:
             path.touch()  # `_forget_old` sorts by it
@@ -144,34 +144,6 @@ def _kept(path: Path) -> StandaloneImage | None:
     return None
 
 
-def _folder() -> Path | None:
-    """The folder in which files are kept; None if no private one can be had: another user could replace the code."""
-    with suppress(OSError):
-        folder = own_folder(_FOLDER)
-        return folder if is_private(folder, _DEPTH) else None
-    return None
-
-
-def _forget_old(folder: Path) -> None:
-    with suppress(OSError):
-        for old in sorted(folder.glob("*.elf"), key=lambda path: path.stat().st_mtime)[:-_KEPT]:
-            old.unlink(missing_ok=True)
-            old.with_suffix(".txt").unlink(missing_ok=True)
-
-
-def _digest(resolution: Resolution, request: Request) -> str:
-    """The digest of all that the file depends on: the image, its sites and probes, what they record, and our code."""
-    program = resolution.program
-    digest = hashlib.sha256(program.original.data.data)
-    for outcome in resolution.outcomes:
-        digest.update(f"{outcome.name}\0".encode())
-        digest.update(outcome.choice.instructions.tobytes())
-    digest.update(resolution.code.instructions.address.tobytes())
-    digest.update(repr((program.image.module, request, _code_state())).encode())
-    return digest.hexdigest()[:32]
-
-
-def _code_state() -> int:
-    """When the code that makes images was last changed: without it, the cache would hide the change of a developer."""
-    folders = (Path(package.__file__).parent for package in (kinst.rewriter, kinst.targets) if package.__file__)
-    return max(path.stat().st_mtime_ns for folder in folders for path in folder.rglob("*.py"))
+def _digest(late: LatePlan, request: Request) -> str:
+    """The digest of all that the file depends on: that of the plan, and what its sites record."""
+    return hashlib.sha256(repr((late.digest, request)).encode()).hexdigest()[:32]

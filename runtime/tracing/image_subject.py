@@ -61,7 +61,7 @@ class ImageSubject:
             opened = self._opened = opened or open_source(
                 source_of(request), progress=request.progress, read=open_to_run
             )
-            image = opened.program.image
+            image = opened.image
             self.types = image_types(image, debug_file=request.debug_file, modules=dict(request.modules))
             self.constants = constants_of(image, request.system)
             self.arch, own = image.facts, static_records(image).providers
@@ -71,7 +71,7 @@ class ImageSubject:
     def load(self, descriptions: Sequence[str], warn: Callable[[str], None]) -> Built:
         """See `Subject`."""
         opened = self._opened
-        image = None if opened is None else opened.program.image
+        image = None if opened is None else opened.image
         self._identified = {} if opened is None else _identified(opened, descriptions)
         plug_ins = PlugIns(image, self.types, asks_for(descriptions, self._identified))
         names = self._names([str(self._identified.get(text, text)) for text in descriptions])

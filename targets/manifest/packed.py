@@ -128,6 +128,11 @@ def _why(error: Exception) -> str:
     return "values within values" if isinstance(error, RecursionError) else str(error)
 
 
+def most_of(image: Image) -> int:
+    """Bytes that the tables of an image's manifest may have."""
+    return max(LEAST_BOUND, _MOST_PER_BYTE * len(image.data))
+
+
 def find_manifest(image: Image) -> Manifest | None:
     """The manifest that the image carries; None where the image is not patched.
 
@@ -141,7 +146,7 @@ def find_manifest(image: Image) -> Manifest | None:
         return None
     try:
         data = image.data[section.offset : section.offset + section.size].data
-        manifest = unpack_manifest(data, max(LEAST_BOUND, _MOST_PER_BYTE * len(image.data)))
+        manifest = unpack_manifest(data, most_of(image))
         check_image(manifest, image)
     except ManifestError as error:
         raise ManifestError(f"{image.path}: {error}") from error

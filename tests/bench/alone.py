@@ -34,7 +34,7 @@ class AloneRun(OurRun):
         opened = open_source(Source(path))
         names = [parse_probe_name(text) for text in self._descriptions]
         base = self.workload.base
-        request = parse_request("count", None, base + COUNTERS, opened.program.image.facts)
+        request = parse_request("count", None, base + COUNTERS, opened.image.facts)
         with tempfile.TemporaryDirectory() as folder:
             out = Path(folder) / "alone.elf"
             manifest = write_image(

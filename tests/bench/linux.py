@@ -121,7 +121,7 @@ def standalone(path: Path, folder: Path) -> Path | None:
     out = folder / "alone" / "vmlinux"
     out.parent.mkdir(exist_ok=True)
     opened = open_source(Source(path))
-    request = parse_request("count", None, None, opened.program.image.facts)
+    request = parse_request("count", None, None, opened.image.facts)
     try:
         plan = plan_standalone(resolve(opened.program, [parse_probe_name("fbt:::entry")]), request)
     except PlacementError:

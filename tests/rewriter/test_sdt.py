@@ -36,7 +36,7 @@ def names(image: Image, *texts: str) -> list[ProbeName]:
 
 def manifest_for(path: Path, *texts: str) -> Manifest:
     opened = open_source(Source(path))
-    return plan_probes(opened, names(opened.program.image, *texts))[1].manifest
+    return plan_probes(opened, names(opened.image, *texts))[1].manifest
 
 
 def probes_of(manifest: Manifest) -> list[str]:
@@ -131,7 +131,7 @@ def test_places_of_one_function_are_one_probe(tmp_path: Path) -> None:
 @pytest.mark.parametrize("arch", NAMES)
 def test_a_patched_file_explains_itself_and_is_restored(arch: str, tmp_path: Path) -> None:
     opened = open_source(Source(sample(arch)))
-    plan = plan_probes(opened, names(opened.program.image, "callout_execute:::", "fbt::kmalloc:"))[1]
+    plan = plan_probes(opened, names(opened.image, "callout_execute:::", "fbt::kmalloc:"))[1]
     patched = tmp_path / "patched.elf"
     write_image(plan, patched)
     assert compare(open_image(sample(arch)), open_image(patched)).is_explained
@@ -145,10 +145,10 @@ def test_a_patched_file_explains_itself_and_is_restored(arch: str, tmp_path: Pat
 def test_adding_to_a_patched_image_keeps_identifiers(tmp_path: Path) -> None:
     first, second = tmp_path / "first.elf", tmp_path / "second.elf"
     opened = open_source(Source(sample("amd64")))
-    write_image(plan_probes(opened, names(opened.program.image, "callout_end", "fbt::kmalloc:entry"))[1], first)
+    write_image(plan_probes(opened, names(opened.image, "callout_end", "fbt::kmalloc:entry"))[1], first)
     opened = open_source(Source(first))
     assert opened.manifest is not None
-    write_image(plan_probes(opened, names(opened.program.image, "callout_execute:::", "fbt::kmalloc:"))[1], second)
+    write_image(plan_probes(opened, names(opened.image, "callout_execute:::", "fbt::kmalloc:"))[1], second)
     before, after = opened.manifest, find_manifest(open_image(second))
     assert after is not None
     kept = [(row.fields[0], row.fields[1:]) for row in probe_rows(before)]
@@ -157,7 +157,7 @@ def test_adding_to_a_patched_image_keeps_identifiers(tmp_path: Path) -> None:
         "callout_execute:callout_execute:callout_end", "callout_execute:callout_execute:callout_start",
         "fbt:kmalloc:entry", "fbt:kmalloc:return",
     ]  # fmt: skip
-    image = opened.program.image
+    image = opened.image
     listed, rows, _ = listed_probes(opened, resolve(opened.program, names(image, "callout_start")))
     assert [listed.probe_fields(int(row))[3] for row in rows] == ["callout_start"]
 

@@ -46,7 +46,7 @@ def judge(program: Program) -> Iterator[Judged]:
 
 def _judged(where: str, path: Path) -> Judged:
     opened = open_source(Source(path))
-    machine = opened.program.image.facts.name
+    machine = opened.image.facts.name
     try:
         sites = plan_probes(opened, parse_probe_names(PROBES))[1].manifest.sites
     except KinstError as problem:

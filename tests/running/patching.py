@@ -56,7 +56,7 @@ def patched(original: Path, out: Path, way: Way, only: Addresses | None = None) 
     resolution = _resolved(opened, way)
     if only is not None:
         resolution = _limited(resolution, only)
-    plan = plan_of(opened, resolution, alone=parse_request(way.action, None, None, opened.program.image.facts))
+    plan = plan_of(opened, resolution, alone=parse_request(way.action, None, None, opened.image.facts))
     manifest = write_image(plan, out)
     shutil.copymode(original, out)
     return Patched(out, manifest, Counter(plan.no_jumps.values()), time.perf_counter() - start)

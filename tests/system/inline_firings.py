@@ -54,7 +54,7 @@ class Compared:
 def compare(guest: Guest, functions: Collection[str], most: int) -> Compared:
     """At each instruction of the functions' copies, the first `most` times that it is executed."""
     opened, found = guest.opened, Compared()
-    inlines = opened.inlines(with_parameters=True, types=image_types(opened.program.image))
+    inlines = opened.inlines(with_parameters=True, types=image_types(opened.image))
     copies = [(one.name, copy) for name in functions for one in inlines.find(name) for copy in one.copies]
     holders = sorted({copy.caller for _, copy in copies if copy.ranges and copy.caller})
     with api.open_image(guest.path) as image:

@@ -17,7 +17,7 @@ LEAST = {**{case.image: 300 for case in SAMPLES}, "gnumach": 100}
 def test_no_value_is_wrong_and_none_is_missing(name: str) -> None:
     case = BY_NAME[name]
     guest = Guest(case.path, case.machine, case.until, case.asks)
-    names = InlineSearch(guest.opened.program.image).names("*")
+    names = InlineSearch(guest.opened.image).names("*")
     found = compare(guest, Random(4).sample(names, FUNCTIONS[name]), most=1)
     assert not found.differ
     assert found.both.total() > LEAST[name]

@@ -80,10 +80,10 @@ def test_the_kernel_takes_away_all_locks_but_those_that_are_probed() -> None:
     manifest = plan.manifest
     sites = np.ascontiguousarray(manifest.sites["address"])
     names = [manifest.probe_fields(row) for row in range(len(manifest.probes))]
-    locks = listed_locks(opened.program.image)
+    locks = listed_locks(opened.image)
 
     traces: list[Trace] = []
-    regions = opened.program.image.code_regions
+    regions = opened.image.code_regions
     windows = tuple(Window(region.address, region.size) for region in regions)
 
     plain = booted((), lambda guest: traces.append(Trace(guest, windows)))

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 
 from kinst.rewriter.naming.inline_lookup import DebugInlines
@@ -9,13 +10,14 @@ from kinst.rewriter.naming.inline_probes import Expansion
 from kinst.rewriter.naming.refusals import no_refusals
 from kinst.rewriter.naming.resolve import Resolution, numbering_of, resolve
 from kinst.rewriter.outcome_report import summary_lines, without_trampolines
-from kinst.rewriter.planning.plan import Plan, manifest_of
+from kinst.rewriter.planning.plan import Plan
 from kinst.rewriter.program import Program, with_names
 from kinst.rewriter.rewriting import Opened, Source, open_source, plan_of
 from kinst.rewriter.standalone.in_memory import with_segment
 from kinst.rewriter.standalone.report import moving_text, no_jump_summary, without_jumps
 from kinst.rewriter.standalone.request import IN_OUR_MACHINE
 from kinst.runtime.machine.calling.call import Call, parse_call
+from kinst.runtime.tracing.images.late_plan import LatePlan, digest_of, kept_plan, new_plan
 from kinst.runtime.tracing.images.modules import PatchedModule, has_sites, patched_modules
 from kinst.runtime.tracing.images.nearby import nearby
 from kinst.runtime.tracing.programs.inline_clauses import OwnCode
@@ -58,7 +60,7 @@ class Planned:
     """The result of planning patches in memory for some names."""
 
     plan: Plan | None = None  # None: there is nothing to patch, or it is planned later
-    resolution: Resolution | None = None  # what is planned later (`Request.is_planned_late`)
+    late: LatePlan | None = None  # what is planned later (`Request.is_planned_late`)
     reasons: Mapping[ProbeName, str] = field(default_factory=dict)  # for names without a single site, why
     refusals: tuple[str, ...] = ()  # for names of which some sites were refused: a line each
     expansions: Mapping[ProbeName, Expansion] = field(default_factory=dict)  # of names that mean inlined copies
@@ -121,7 +123,7 @@ def prepare(request: Request, opened: Opened | None, names: Sequence[ProbeName],
     call = None if request.call is None else parse_call(request.call)
     if manifest is not None and request.method is not None:
         manifest = replace(manifest, method=request.method.value)
-    original = image if opened is None else opened.program.image
+    original = image if opened is None else opened.image
     return Prepared(
         request=request,
         image=image,
@@ -145,7 +147,7 @@ def _with_modules(request: Request, opened: Opened | None) -> tuple[Opened | Non
     if request.method is Method.JUMP:
         raise UsageError("--method jump: has no handler, and the probes of modules need one")
     first = numbering_of(opened.program).end
-    return opened, tuple(patched_modules(request.modules, opened.program.image.facts.name, first))
+    return opened, tuple(patched_modules(request.modules, opened.image.facts.name, first))
 
 
 def _check_call(request: Request) -> None:
@@ -165,8 +167,8 @@ def _loaded(request: Request, planned: Planned) -> tuple[Image, Manifest | None]
     """The image that is loaded, and the manifest of its probes."""
     if planned.plan is not None:
         return _as_planned(planned.plan)
-    if planned.resolution is not None:
-        return planned.resolution.program.image, manifest_of(planned.resolution)[0]
+    if planned.late is not None:
+        return planned.late.image, planned.late.manifest
     return _as_it_is(request)
 
 
@@ -189,7 +191,15 @@ def _as_planned(plan: Plan) -> tuple[Image, Manifest]:
 def _planned(
     opened: Opened, names: Sequence[ProbeName], inlines: DebugInlines, request: Request, *, has_modules: bool
 ) -> Planned:
-    resolution = resolve(opened.program, names, inlines=inlines, progress=request.progress)
+    digest = digest_of(source_of(request), names) if request.is_planned_late and not has_modules else ""
+
+    def resolution_of() -> Resolution:
+        return resolve(opened.program, names, inlines=inlines, progress=request.progress)
+
+    late = kept_plan(opened.image, digest, cache(resolution_of)) if digest else None
+    if late is not None:
+        return Planned(late=late, refusals=late.refusals)
+    resolution = resolution_of()
     reasons = {
         outcome.name: str(outcome.error).removeprefix(f"{outcome.name}: ")
         for outcome in resolution.outcomes
@@ -200,9 +210,9 @@ def _planned(
         return Planned(reasons=reasons)
     resolution = replace(resolution, outcomes=useful)
     if request.is_planned_late:
-        return Planned(None, resolution, reasons, tuple(summary_lines(resolution, no_refusals(), 0)))
+        return _planned_late(opened.image, digest, resolution, reasons)
     is_far = opened.manifest is not None or request.method is Method.JUMP
-    base = None if is_far else nearby(opened.program.image)
+    base = None if is_far else nearby(opened.image)
     try:
         plan = plan_of(
             *(opened, resolution),
@@ -223,6 +233,13 @@ def _planned(
     expansions = {one.name: one.expansion for one in useful if one.expansion is not None}
     own = {name: _own_code(expansion, resolution) for name, expansion in expansions.items()}
     return Planned(plan, None, reasons, refusals, expansions, own)
+
+
+def _planned_late(image: Image, digest: str, resolution: Resolution, reasons: Mapping[ProbeName, str]) -> Planned:
+    """What the resolution is planned for later. Names without sites, and inlined copies, are resolved in each run."""
+    is_plain = not reasons and all(outcome.expansion is None for outcome in resolution.outcomes)
+    late = new_plan(image, digest, resolution, tuple(summary_lines(resolution, no_refusals(), 0)), is_kept=is_plain)
+    return Planned(late=late, reasons=reasons, refusals=late.refusals)
 
 
 def _own_code(expansion: Expansion, resolution: Resolution) -> tuple[OwnCode, ...]:

@@ -338,7 +338,7 @@ def test_an_image_that_was_patched_before(machine: str) -> None:
     path = static(machine)
     patched = path.with_name("patched")
     opened = open_source(Source(path))
-    _, plan = plan_probes(opened, probe_names(["fbt::total:", "kinst::depth:"], opened.program.image))
+    _, plan = plan_probes(opened, probe_names(["fbt::total:", "kinst::depth:"], opened.image))
     write_image(plan, patched)
     run = Linux(patched)
     before = run.code()

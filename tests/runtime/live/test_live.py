@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from kinst.rewriter import rewriting
 from kinst.rewriter.shell.cache_home import own_folder
 from tests.commands.in_process import command, kinst_run
 from tests.runtime.live.qemus import LAUNCH, ends, needs, on
@@ -137,6 +138,19 @@ def test_a_second_run_takes_the_image_of_the_first(sample: Sample) -> None:
     kept.write_bytes(kept.read_bytes()[:-4096])
     assert traced("--on", on(sample), "-n", CREATED, sample.image)[0] == first
     assert kept.stat().st_ino != before
+
+
+def test_a_second_run_finds_no_functions(sample: Sample, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = traced("--on", on(sample), "-n", CREATED, sample.image)[0]
+    (plan,) = own_folder("live").glob("*.plan")
+    with monkeypatch.context() as patched:
+        patched.setattr(rewriting, "open_program", lambda *_words, **_named: pytest.fail("it was kept"))
+        assert traced("--on", on(sample), "-n", CREATED, sample.image)[0] == first
+    whole = plan.read_bytes()
+    for damaged in (b"", whole[:3], whole[:-9], bytes(8)):
+        plan.write_bytes(damaged)
+        assert traced("--on", on(sample), "-n", CREATED, sample.image)[0] == first
+        assert plan.read_bytes() == whole
 
 
 @pytest.mark.parametrize(

@@ -68,9 +68,9 @@ def traced(
 ) -> Traced:
     """Patch an image in memory for `descriptions` and for the points of the providers `made` with its host."""
     opened = open_source(Source(path))
-    host = ImageHost(opened.program.image, NoImageTypes())
+    host = ImageHost(opened.image, NoImageTypes())
     others = [make(host) for make in made]
-    known = provider_names(opened.program.image)
+    known = provider_names(opened.image)
     names = [name for text in descriptions for name in parse_probe_names(text, providers=known)]
     plan = plan_probes(opened, [*names, *host.names])[1]
     facts = machine_facts(default_machine(plan.image.facts.name))

@@ -59,7 +59,7 @@ def witness(path: Path, call: Call) -> int | str:
 def drawn(image: ImageFile, source: random.Random, count: int) -> list[Call]:
     """Functions of the image, whatever they do, with arguments that they may or may not expect."""
     functions = image.opened.program.functions
-    segments = [one for one in image.opened.program.image.segments if one.kind == PT_LOAD and one.size]
+    segments = [one for one in image.opened.image.segments if one.kind == PT_LOAD and one.size]
 
     def argument() -> Argument:
         segment = source.choice(segments)
