@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinst.rewriter.jumps.landings import Landings, landings
+from kinst.rewriter.jumps.led import led
 from kinst.rewriter.jumps.methods import Decisions, Hindrance, JumpMethod
 from kinst.rewriter.jumps.padding import Padding, padding, swept_between
 from kinst.rewriter.jumps.relays import relays
@@ -27,6 +28,7 @@ from kinst.targets.elf.header import PT_LOAD
 from kinst.targets.image import Image
 from kinst.targets.instruction import Flow, Instructions, Reason, Verdict
 from kinst.targets.kernels.exception_table import expected_faults
+from kinst.targets.kernels.leading_records import LeadingRecords
 
 Rows = NDArray[np.int64]
 Column = NDArray[np.uint8]
@@ -72,6 +74,7 @@ class Analysis:
     known: Landings
     padding: Padding
     stays: Column  # a `Hindrance` for instructions that cannot be displaced, else NONE
+    led: LeadingRecords  # of instructions that the kernel rewrites where they are displaced to
 
     @classmethod
     def of(cls, program: Program, found: Instructions) -> "Analysis":
@@ -79,7 +82,8 @@ class Analysis:
         between = swept_between(program)
         known = landings(program, found, between)
         free = padding(program, found, between, known.addresses)
-        return cls(program, found, known, free, _staying(program, found))
+        records = led(program, found)
+        return cls(program, found, known, free, _staying(program, found, records), records)
 
 
 def decide_with(analysis: Analysis, sites: Rows, areas: Sequence[tuple[int, int]] | None = None) -> Decisions:
@@ -193,7 +197,7 @@ def end_of(image: Image, address: Addresses) -> Addresses:
     return found
 
 
-def _staying(program: Program, found: Instructions) -> Column:
+def _staying(program: Program, found: Instructions, records: LeadingRecords) -> Column:
     """Why instructions cannot be displaced, as a `Hindrance`."""
     why = np.zeros(len(found), np.uint8)
     # Where hardware checks landing pads (FEAT_BTI), a pad must stay in place, and a call that became a jump in its
@@ -202,7 +206,7 @@ def _staying(program: Program, found: Instructions) -> Column:
         why[is_one_of(found.kind, list(program.image.facts.jump.checked))] = Hindrance.CHECKED
     # The kernel looks the faulting address up in its exception table, and a trampoline's is not there.
     why[holds(found.address, expected_faults(program.image).instruction)] = Hindrance.EXPECTED_FAULT
-    why[found.verdict == Verdict.DEFER] = Hindrance.DEFERRED
+    why[(found.verdict == Verdict.DEFER) & ~holds(found.address, records.site)] = Hindrance.DEFERRED
     why[found.verdict == Verdict.REFUSE] = Hindrance.REFUSED
     return why
 

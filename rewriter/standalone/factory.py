@@ -49,7 +49,7 @@ class Factory:
         self._templates, self._progress = Templates(code_generator(program.image.facts)), progress
         self._analysis = Analysis.of(program, found)
         no_stack = without_stack(program, found, self._templates.generator)
-        self._material = Material(program, found, dead_before(program, found), no_stack)
+        self._material = Material(program, found, dead_before(program, found), no_stack, self._analysis.led)
 
     @property
     def inside(self) -> SpareSpace:
