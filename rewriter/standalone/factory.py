@@ -17,6 +17,7 @@ from kinst.rewriter.standalone.code.material import Material
 from kinst.rewriter.standalone.code.stacks import without_stack
 from kinst.rewriter.standalone.code.templates import Templates
 from kinst.rewriter.standalone.code.trampoline import code_generator
+from kinst.rewriter.standalone.endless import Endless
 from kinst.rewriter.standalone.jumping import Jumps, joined_jumps
 from kinst.rewriter.standalone.places.gaps import slacks
 from kinst.rewriter.standalone.places.spare import Gap, SpareSpace, code_gaps, data_gaps, unfiled_gap
@@ -49,6 +50,7 @@ class Factory:
         self._templates, self._progress = Templates(code_generator(program.image.facts)), progress
         self._analysis = Analysis.of(program, found)
         no_stack = without_stack(program, found, self._templates.generator)
+        self.endless = Endless(program, found)
         self._material = Material(program, found, dead_before(program, found), no_stack, self._analysis.led)
 
     @property

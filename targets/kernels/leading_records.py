@@ -42,6 +42,11 @@ class LeadingRecords:
         return LeadingRecords(self.site[~others], self.field[~others])
 
 
+def no_records() -> LeadingRecords:
+    """None."""
+    return LeadingRecords(_NONE, _NONE)
+
+
 def leading_records(image: Image) -> LeadingRecords:
     """The records of all tables whose records lead; an instruction with several of them has none here."""
     sites, fields = [_NONE], [_NONE]
