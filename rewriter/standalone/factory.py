@@ -51,7 +51,9 @@ class Factory:
         self._analysis = Analysis.of(program, found)
         no_stack = without_stack(program, found, self._templates.generator)
         self.endless = Endless(program, found)
-        self._material = Material(program, found, dead_before(program, found), no_stack, self._analysis.led)
+        dead, by = dead_before(program, found), self._templates.generator.rules.jumps_by
+        self._leaps = dead & np.uint32(by) != 0
+        self._material = Material(program, found, dead, no_stack, self._analysis.led)
 
     @property
     def inside(self) -> SpareSpace:
@@ -78,7 +80,7 @@ class Factory:
             return _nothing(refused)
         # A site that cannot be a jump is refused here, before any code is made, unless everything is near: then the
         # size of the rest is still needed, so that the next attempt asks for a segment that fits.
-        decisions, is_near = decide_with(self._analysis, rows, gaps), self._is_near(sites, gaps)
+        decisions, is_near = decide_with(self._analysis, rows, gaps, self._leaps), self._is_near(sites, gaps)
         traps = np.flatnonzero(decisions.method == JumpMethod.TRAP)
         refused = dict(zip(traps.tolist(), _texts(decisions.hindrance[traps]), strict=True))
         if refused and not is_near:
