@@ -24,7 +24,7 @@ def plan_line(plan: Plan, target: Path, *, is_written: bool) -> str:
     """One line: what the patched image has."""
     manifest, place = plan.manifest, plan.placement
     verb = "" if is_written else "would have "
-    count = int(manifest.is_deferred.sum())
+    count = 0 if manifest.standalone is not None else int(manifest.is_deferred.sum())
     deferred = f" ({count:,} deferred: the guest writes there)" if count else ""
     sites = f"{counted(len(manifest.sites), 'site')}{deferred}"
     functions = counted(len(np.unique(manifest.probes["function"])), "function")

@@ -17,6 +17,7 @@ from kinst.rewriter.shell.wording import counted
 from kinst.rewriter.writing.write import patched_sizes
 from kinst.targets.elf.header import ELF_HEADER, PROGRAM_HEADER, PT_DYNAMIC, PT_LOAD
 from kinst.targets.instruction import Verdict
+from kinst.targets.kernels.leading_records import FIELD, led_elsewhere
 from kinst.targets.manifest.packed import Manifest
 
 _LONGEST: Final = 4096  # bytes of a trampoline that are shown
@@ -153,17 +154,19 @@ def _sites_text(diff: Diff, manifest: Manifest) -> str:
     )
 
 
-def _jumps_text(_: Diff, manifest: Manifest) -> str:
+def _jumps_text(diff: Diff, manifest: Manifest) -> str:
     functions, (start, size) = len(np.unique(manifest.sites["function"])), manifest.trampolines
     address, sizes = manifest.jumps["address"], manifest.jumps["size"]
     inside = int(sizes[address - np.uint64(start) < np.uint64(size)].sum())  # below the start it wraps round
-    count, changed = len(np.unique(manifest.sites["trampoline"])), int(sizes.sum()) - inside
+    led = len(led_elsewhere(diff.original, manifest))
+    count, changed = len(np.unique(manifest.sites["trampoline"])), int(sizes.sum()) - inside - FIELD * led
+    records = f"; {counted(led, 'record')} of the kernel's now lead to displaced instructions" if led else ""
     where = (
         f"; trampolines in unused space of the image from {start:#x} on, {counted(inside, 'byte')}" if inside else ""
     )
     return (
         f"{counted(len(manifest.sites), 'instruction')} of {counted(functions, 'function')}, to which "
-        f"{counted(count, 'jump')} of {counted(changed, 'byte')} lead{where}"
+        f"{counted(count, 'jump')} of {counted(changed, 'byte')} lead{where}{records}"
     )
 
 

@@ -1,9 +1,9 @@
 """A program and its instructions -> how each can become a jump to its trampoline.
 
 The usual ways, the best first: in the instruction's own bytes; over the next instructions, which then run in the
-trampoline as well; over padding after it; by a short jump to padding within reach; in the trampoline of the site
-before it, if it is reached only from there. A jump over several instructions must be written before the code runs: a
-CPU that was interrupted between two of them would return into the middle of the jump.
+trampoline as well; over padding after it; by a short jump to padding within reach; over the instructions before it, or
+in the trampoline of the site before it, if it is reached only from there. A jump over several instructions must be
+written before the code runs: a CPU that was interrupted between two of them would return into the middle of the jump.
 
 Jumps whose upper bytes double as the next instruction (e9patch's "punned" ones) are left out: their trampolines would
 lie anywhere within 2 GB, where the guest has memory of its own.
@@ -16,7 +16,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from kinst.rewriter.jumps.before import Chosen, Wanted, Way, cover_before
 from kinst.rewriter.jumps.landings import Landings, landings
+from kinst.rewriter.jumps.led import led
 from kinst.rewriter.jumps.methods import Decisions, Hindrance, JumpMethod
 from kinst.rewriter.jumps.padding import Padding, padding, swept_between
 from kinst.rewriter.jumps.relays import relays
@@ -27,6 +29,7 @@ from kinst.targets.elf.header import PT_LOAD
 from kinst.targets.image import Image
 from kinst.targets.instruction import Flow, Instructions, Reason, Verdict
 from kinst.targets.kernels.exception_table import expected_faults
+from kinst.targets.kernels.leading_records import LeadingRecords
 
 Rows = NDArray[np.int64]
 Column = NDArray[np.uint8]
@@ -72,6 +75,7 @@ class Analysis:
     known: Landings
     padding: Padding
     stays: Column  # a `Hindrance` for instructions that cannot be displaced, else NONE
+    led: LeadingRecords  # of instructions that the kernel rewrites where they are displaced to
 
     @classmethod
     def of(cls, program: Program, found: Instructions) -> "Analysis":
@@ -79,11 +83,18 @@ class Analysis:
         between = swept_between(program)
         known = landings(program, found, between)
         free = padding(program, found, between, known.addresses)
-        return cls(program, found, known, free, _staying(program, found))
+        records = led(program, found)
+        return cls(program, found, known, free, _staying(program, found, records), records)
 
 
-def decide_with(analysis: Analysis, sites: Rows, areas: Sequence[tuple[int, int]] | None = None) -> Decisions:
-    """The same, on an analysis that serves several sets of sites."""
+def decide_with(
+    analysis: Analysis,
+    sites: Rows,
+    areas: Sequence[tuple[int, int]] | None = None,
+    leaps: NDArray[np.bool_] | None = None,
+) -> Decisions:
+    """The same, on an analysis that serves several sets of sites. `leaps`: at which instructions jumps of the longer
+    size may begin (a register is dead there); None: at all."""
     program, found, known, free = analysis.program, analysis.found, analysis.known, analysis.padding
     facts, targets = program.image.facts.jump, known.addresses
     # `facts.joins` is unset for arm64, whose jump is as long as any instruction: it never covers a second one.
@@ -102,10 +113,24 @@ def decide_with(analysis: Analysis, sites: Rows, areas: Sequence[tuple[int, int]
     relay = np.zeros(len(sites), np.uint64)
     relay[short] = relays(found.address[sites[short]], free, used, facts)
     method[relay != 0] = JumpMethod.RELAY
+    last = np.where(relay != 0, sites, walk.last)
+    chosen = Chosen(method, sites.copy(), last, walk.hindrance)
+    is_long = need != facts.size
+    spare = np.where(is_long, 0, _unused(found, sites, free, np.append(used, relay)))
+    cover_before(Way(found, analysis.stays, targets, leaps), sites, chosen, Wanted(need, is_long, spare, is_sure))
     # Last: whether the site before is a jump is only known now.
     _append(sites, method, _follows(found, sites, targets) & is_sure & ~is_one_of(walk.hindrance, _STAYING))
     hindrance = np.where(method == JumpMethod.TRAP, walk.hindrance, np.uint8(0))
-    return Decisions(method, hindrance, relay, np.where(relay != 0, sites, walk.last))
+    return Decisions(method, hindrance, relay, chosen.first, chosen.last)
+
+
+def _unused(found: Instructions, sites: Rows, free: Padding, used: Addresses) -> Rows:
+    """How much padding follows each site in which there is no jump yet, if control does not fall through into it.
+    `used`: where jumps in padding begin, and 0."""
+    end, taken = found.address[sites] + found.size[sites], np.sort(used)
+    size = np.where(is_one_of(found.flow[sites], _NEVER_FALLS), free.sizes_at(end), 0)
+    has_jump = np.searchsorted(taken, end + size.view(np.uint64)) > np.searchsorted(taken, end)
+    return np.where(has_jump, 0, size)
 
 
 def _needed(facts: JumpFacts, distance: Addresses) -> tuple[Rows, NDArray[np.bool_]]:
@@ -193,7 +218,7 @@ def end_of(image: Image, address: Addresses) -> Addresses:
     return found
 
 
-def _staying(program: Program, found: Instructions) -> Column:
+def _staying(program: Program, found: Instructions, records: LeadingRecords) -> Column:
     """Why instructions cannot be displaced, as a `Hindrance`."""
     why = np.zeros(len(found), np.uint8)
     # Where hardware checks landing pads (FEAT_BTI), a pad must stay in place, and a call that became a jump in its
@@ -202,7 +227,7 @@ def _staying(program: Program, found: Instructions) -> Column:
         why[is_one_of(found.kind, list(program.image.facts.jump.checked))] = Hindrance.CHECKED
     # The kernel looks the faulting address up in its exception table, and a trampoline's is not there.
     why[holds(found.address, expected_faults(program.image).instruction)] = Hindrance.EXPECTED_FAULT
-    why[found.verdict == Verdict.DEFER] = Hindrance.DEFERRED
+    why[(found.verdict == Verdict.DEFER) & ~holds(found.address, records.site)] = Hindrance.DEFERRED
     why[found.verdict == Verdict.REFUSE] = Hindrance.REFUSED
     return why
 

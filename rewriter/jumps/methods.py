@@ -16,6 +16,7 @@ class JumpMethod(IntEnum):
     INSIDE = 3
     PADDING = 4
     RELAY = 5
+    BEFORE = 6
 
     @property
     def text(self) -> str:
@@ -30,6 +31,7 @@ _METHOD_TEXT = {
     JumpMethod.INSIDE: "in the trampoline of a site before it",
     JumpMethod.PADDING: "a jump over it and the padding after it",
     JumpMethod.RELAY: "a short jump to padding, where the long one is",
+    JumpMethod.BEFORE: "a jump over it and the instructions before it, from which alone control comes to it",
 }
 
 
@@ -72,11 +74,13 @@ _HINDRANCE_TEXT = {
 @dataclass(frozen=True, slots=True)
 class Decisions:
     """Columns, one row a site: a `JumpMethod`; a `Hindrance`; the address of the long jump of a RELAY, else 0; and the
-    row of the last instruction that its jump covers."""
+    rows of the first and of the last instruction that its jump covers. Of INSIDE, `first` is the first row of those up
+    to the site that are only in the trampoline."""
 
     method: NDArray[np.uint8]
     hindrance: NDArray[np.uint8]
     relay: NDArray[np.uint64]
+    first: NDArray[np.int64]
     last: NDArray[np.int64]
 
     def why(self, row: int) -> str:

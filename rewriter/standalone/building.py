@@ -20,7 +20,7 @@ from kinst.rewriter.standalone.code.pieces import pieces
 from kinst.rewriter.standalone.code.templates import Templates
 from kinst.rewriter.standalone.code.trampoline import Masks, Tasks
 from kinst.rewriter.standalone.filling import Filling
-from kinst.rewriter.standalone.jumping import Jumps, filled_up, joined_jumps, lay_jumps
+from kinst.rewriter.standalone.jumping import Jumps, filled_up, joined_jumps, lay_jumps, led_to
 from kinst.rewriter.standalone.places.spare import Gap
 
 NO_SPACE: Final = "no room is left for its trampoline, inside the image or where --trampoline-base says"
@@ -84,7 +84,7 @@ def build(
 @dataclass(frozen=True, slots=True, eq=False)
 class _Batch:
     """Groups and their pieces; the address of each group, and what is dead there; the sites in them, by number, and the
-    group of each site."""
+    group of each site; and the rows that the kernel rewrites, with the fields of its records, and their groups."""
 
     groups: Groups
     pieces: Pieces
@@ -92,12 +92,16 @@ class _Batch:
     dead: Masks
     sites: Numbers
     owner: Numbers
+    led: Numbers
+    field: Addresses
+    led_owner: Numbers
 
     def without(self, gone: Mask) -> "_Batch":
         """The batch less some groups; the others are renumbered."""
-        number, sites = np.cumsum(~gone) - 1, ~gone[self.owner]
+        number, sites, led = np.cumsum(~gone) - 1, ~gone[self.owner], ~gone[self.led_owner]
         rest = (self.groups.take(~gone), self.pieces.without(gone), self.start[~gone], self.dead[~gone])
-        return _Batch(*rest, self.sites[sites], number[self.owner[sites]])
+        rows = (self.led[led], self.field[led], number[self.led_owner[led]])
+        return _Batch(*rest, self.sites[sites], number[self.owner[sites]], *rows)
 
 
 class _Builder:
@@ -170,7 +174,10 @@ class _Builder:
         is_site = self._sites[place] == numbers
         found, why = pieces(self._templates, rows, self._tasks, np.where(is_site, place, -1))
         head = np.searchsorted(rows.group, np.arange(len(some)))
-        return _Batch(some, found, rows.address[head], rows.dead[head], place[is_site], rows.group[is_site]), why
+        field = self._material.led.fields_of(rows.address)
+        led = np.flatnonzero(field)
+        parts = (place[is_site], rows.group[is_site], led, field[led], rows.group[led])
+        return _Batch(some, found, rows.address[head], rows.dead[head], *parts), why
 
     def _added(self, batch: _Batch) -> Numbers:
         """Place a whole batch, or nothing of it: then the reasons of the groups that do not fit, 0 for the others."""
@@ -179,6 +186,9 @@ class _Builder:
         if why.any():
             return self._too_far(why, batch.start, laid)
         self._fill(batch, laid)
+        # The copy is the last of its row, and as long as the instruction: nothing falls through it.
+        copies = laid.ends[batch.led] - batch.pieces.own_size[batch.led].view(np.uint64)
+        self._jumps.append(led_to(batch.field, copies))
         self._built.trampolines[batch.sites] = laid.address[batch.owner]
         return why
 

@@ -18,6 +18,7 @@ from kinst.rewriter.standalone.code.material import Material
 from kinst.rewriter.standalone.code.stacks import without_stack
 from kinst.rewriter.standalone.code.templates import Templates
 from kinst.rewriter.standalone.code.trampoline import code_generator
+from kinst.rewriter.standalone.endless import Endless
 from kinst.rewriter.standalone.jumping import Jumps, joined_jumps
 from kinst.rewriter.standalone.places.gaps import slacks
 from kinst.rewriter.standalone.places.spare import Gap, SpareSpace, code_gaps, data_gaps, unfiled_gap
@@ -49,9 +50,11 @@ class Factory:
         """`found`: the instructions of all functions."""
         self._templates, self._progress = Templates(code_generator(program.image.facts)), progress
         self._analysis = Analysis.of(program, found)
-        flow = Dataflow.of(program, found)
-        no_stack = without_stack(flow, self._templates.generator)
-        self._material = Material(program, found, dead_before(flow), no_stack)
+        flow, rules = Dataflow.of(program, found), self._templates.generator.rules
+        no_stack, dead = without_stack(flow, self._templates.generator), dead_before(flow)
+        self.endless = Endless(program, found)
+        self._leaps = dead & np.uint32(rules.jumps_by) != 0
+        self._material = Material(program, found, dead, no_stack, self._analysis.led)
 
     @property
     def inside(self) -> SpareSpace:
@@ -78,7 +81,7 @@ class Factory:
             return _nothing(refused)
         # A site that cannot be a jump is refused here, before any code is made, unless everything is near: then the
         # size of the rest is still needed, so that the next attempt asks for a segment that fits.
-        decisions, is_near = decide_with(self._analysis, rows, gaps), self._is_near(sites, gaps)
+        decisions, is_near = decide_with(self._analysis, rows, gaps, self._leaps), self._is_near(sites, gaps)
         traps = np.flatnonzero(decisions.method == JumpMethod.TRAP)
         refused = dict(zip(traps.tolist(), _texts(decisions.hindrance[traps]), strict=True))
         if refused and not is_near:

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from kinst.rewriter.standalone.code.laying import Laid, Pieces, lay
-from kinst.rewriter.standalone.code.parts import GOAL, Addresses, Bytes, Numbers, ranges
+from kinst.rewriter.standalone.code.parts import GOAL, Addresses, Bytes, Numbers, as_bytes, distances, ranges
 from kinst.rewriter.standalone.code.templates import Templates
 from kinst.rewriter.standalone.code.trampoline import Masks
 from kinst.targets.instruction import KEPT
+from kinst.targets.kernels.leading_records import FIELD
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -28,7 +29,7 @@ def lay_jumps(templates: Templates, at: Addresses, size: Numbers, goal: Addresse
     found = Pieces(template, rows, rows, np.zeros((len(at), KEPT), np.uint8), nothing, nothing - 1, {GOAL: goal})
     refused = templates.columns().refused[template]
     if refused.any():
-        return Laid(np.zeros(0, np.uint8), nothing, at, refused)
+        return Laid(np.zeros(0, np.uint8), nothing, at, at, refused)
     return lay(templates, found, len(at), lambda _sizes: at)
 
 
@@ -43,6 +44,12 @@ def filled_up(laid: Laid, size: Numbers, filler: Callable[[int], bytes]) -> Byte
         after = (start + length)[chosen]
         code[after[:, None] + np.arange(lacking)] = np.frombuffer(filler(lacking), np.uint8)
     return code
+
+
+def led_to(field: Addresses, goal: Addresses) -> Jumps:
+    """What the kernel's records hold that lead to these goals, as `Jumps`: the bytes are written with theirs."""
+    distance = as_bytes(distances(field, goal), FIELD)
+    return Jumps(field, np.full(len(field), FIELD), distance.reshape(-1))
 
 
 def joined_jumps(several: Sequence[Jumps]) -> Jumps:

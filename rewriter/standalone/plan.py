@@ -43,9 +43,9 @@ def plan_standalone(
     program, (manifest, _) = resolution.program, manifest_of(resolution)
     if program.image.kind is FileKind.REL:
         raise ProbeError(f"{program.image.path}: --standalone is for linked images, and this is a module")
-    no_jumps: dict[int, str] = {}
-    factory, size = Factory(program, resolution.all_instructions(progress), progress), _EACH * len(manifest.sites)
-    inside = factory.inside
+    factory = Factory(program, resolution.all_instructions(progress), progress)
+    manifest, no_jumps = factory.endless.left_out(manifest)
+    inside, size = factory.inside, _EACH * len(manifest.sites)
     # Each round fits, or asks for a larger segment until there is no place for one, or drops sites: the loop ends.
     while True:
         if not len(manifest.sites):

@@ -24,7 +24,7 @@ from kinst.rewriter.standalone.current_task import Variable, variable_of
 from kinst.rewriter.standalone.request import argument_fields
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.image import Image
-from kinst.targets.instruction import Flow
+from kinst.targets.instruction import Flow, Reason
 from kinst.targets.manifest.packed import Manifest, ProbeKind
 from kinst.targets.standalone import (
     CPU,
@@ -40,7 +40,8 @@ from kinst.targets.standalone import (
 )
 
 _STATIC: Final = "a static probe, which the image turns on and off"
-_TAIL_CALL: Final = "a tail call: the function returns when its callee does"
+_TAIL_CALL: Final = "a tail call: the function returns when its callee does, which is only counted (--action count)"
+_UNSEEN: Final = Reason.UNSEEN_TAIL_CALL.text
 _SEVERAL: Final = "an entry and a return: they have different arguments"
 _OFFSET: Final = "offset"  # the column with a return's offset in its function
 _NO_TASKS: Final = "the image does not say where Linux's current task is"
@@ -55,9 +56,12 @@ def obstacles(manifest: Manifest, standalone: Standalone, image: Image) -> dict[
     kinds, flow = _kinds(manifest), manifest.sites["flow"]
     found = dict.fromkeys(np.flatnonzero(kinds[:, ProbeKind.SDT]).tolist(), _STATIC)
     leaves = kinds[:, ProbeKind.FBT_RETURN] & (flow != Flow.RETURN)
-    # The callee of a tail call returns to the caller's caller: the function's own return value is not known at the
-    # jump.
-    found |= dict.fromkeys(np.flatnonzero(leaves).tolist(), _TAIL_CALL)
+    # The callee of a tail call returns to the caller's caller, where nothing of ours is: neither when nor what it
+    # returns is known. That it does can be counted at the jump.
+    if standalone.action is Action.COUNT:
+        found |= dict.fromkeys(np.flatnonzero(leaves & (flow != Flow.JUMP)).tolist(), _UNSEEN)
+    else:
+        found |= dict.fromkeys(np.flatnonzero(leaves).tolist(), _TAIL_CALL)
     if not set(argument_fields(facts)).isdisjoint(standalone.fields):
         # Arguments are in registers at an entry, the return value at a return; one site that is both would have to be
         # two.

@@ -9,8 +9,10 @@ from kinst.runtime.live.standalone_image import StandaloneImage
 from kinst.runtime.readout.placement import Placement, Read
 from kinst.runtime.tracing.standalone.drawn_counters import CLEARED, first_wrong, is_of_image, start_values
 from kinst.runtime.tracing.standalone.probes import KeptProbes
+from kinst.runtime.tracing.standalone.steady_code import SteadyCode
 from kinst.targets.elf.header import PT_LOAD
 from kinst.targets.errors import MachineError
+from kinst.targets.kernels.leading_records import led_elsewhere
 from kinst.targets.standalone import WORD, Action
 
 _SOONEST, _LATEST = 20_000_000, 1_000_000_000  # ns between searches for an image that is not in memory yet
@@ -106,9 +108,9 @@ class Hits:
         return self._read
 
     def _check(self, read: Read) -> None:
-        for address, code in self._code:
-            if read(address, len(code)) != code:
-                raise self._spoiled(f"a trampoline at {address:#x} or behind it")
+        for one in self._code:
+            if (address := one.difference(read(one.address, len(one.code)))) is not None:
+                raise self._spoiled(f"a trampoline at {address:#x}")
         self._next = self._now() + _CHECKED
 
     def _spoiled(self, what: str) -> MachineError:
@@ -118,14 +120,15 @@ class Hits:
         )
 
 
-def _trampolines(alone: StandaloneImage) -> list[tuple[int, bytes]]:
-    """Trampolines to compare, as address and code: all of a segment of their own, without the counters and records in
-    it; a sample of those inside the image."""
+def _trampolines(alone: StandaloneImage) -> list[SteadyCode]:
+    """Trampolines to compare: all of a segment of their own, without the counters and records in it; a sample of those
+    inside the image."""
     image, manifest, standalone = alone.image, alone.manifest, alone.manifest.standalone
     assert standalone is not None, "it was made so"
-    start, size = manifest.trampolines
+    written, (start, size) = led_elsewhere(image, manifest), manifest.trampolines
     if any(one.kind == PT_LOAD and one.address == start for one in image.segments):
         end = min(start + size, standalone.address) if standalone.address >= start else start + size
-        return [(start, image.read(start, end - start))]
+        return [SteadyCode.of(start, image.read(start, end - start), written)]
     starts = sorted({*manifest.sites["trampoline"].tolist()})
-    return [(one, image.read(one, _SAMPLE)) for one in starts[:: max(1, len(starts) // _SAMPLES)]]
+    chosen = starts[:: max(1, len(starts) // _SAMPLES)]
+    return [SteadyCode.of(one, image.read(one, _SAMPLE), written) for one in chosen]

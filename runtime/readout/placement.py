@@ -13,9 +13,11 @@ from typing import Final
 import numpy as np
 
 from kinst.runtime.readout.memory import Memory, Space, UnreadableError
+from kinst.runtime.tracing.standalone.steady_code import SteadyCode
 from kinst.targets.elf.header import PT_LOAD
 from kinst.targets.errors import MachineError
 from kinst.targets.image import Image
+from kinst.targets.kernels.leading_records import led_elsewhere
 from kinst.targets.manifest.packed import Manifest
 from kinst.targets.standalone import WORD, Standalone
 
@@ -130,5 +132,6 @@ class Placement:
 def _samples(image: Image, manifest: Manifest) -> list[tuple[int, bytes]]:
     """The beginnings of some trampolines, by link address: what lies between them may be the guest's own."""
     starts = np.unique(manifest.sites["trampoline"])
-    chosen = starts[:: max(1, len(starts) // _SAMPLES)].tolist()
-    return [(start, image.read(start, _SAMPLE)) for start in chosen]
+    chosen, written = starts[:: max(1, len(starts) // _SAMPLES)].tolist(), led_elsewhere(image, manifest)
+    found = [(one, SteadyCode.of(one, image.read(one, _SAMPLE), written).beginning) for one in chosen]
+    return [(address, content) for address, content in found if content]

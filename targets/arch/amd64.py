@@ -201,11 +201,21 @@ _TABLES = (
         ("__parainstructions", "__parainstructions_end"),
         (RecordLayout(16, Pointer(0, is_relative=False), length_at=9),),
     ),
+    # apply_retpolines() and apply_returns() (alternative.c) decode the instruction at each address, and write another
+    # one of the same size over it: for where it is, so that it may be anywhere in the kernel's text.
     BootTable(
-        ".retpoline_sites", ("__retpoline_sites", "__retpoline_sites_end"), (RecordLayout(4, Pointer(0)),), "THUNK"
+        ".retpoline_sites",
+        ("__retpoline_sites", "__retpoline_sites_end"),
+        (RecordLayout(4, Pointer(0)),),
+        "THUNK",
+        leads=True,
     ),
     BootTable(
-        ".return_sites", ("__return_sites", "__return_sites_end"), (RecordLayout(4, Pointer(0)),), "RETURN_THUNK"
+        ".return_sites",
+        ("__return_sites", "__return_sites_end"),
+        (RecordLayout(4, Pointer(0)),),
+        "RETURN_THUNK",
+        leads=True,
     ),
     # Not .call_sites, which has all direct calls since 6.2: what redirects them (callthunks.c) first checks the opcode,
     # and leaves alone what is no call any more.
@@ -222,12 +232,14 @@ _TABLES = (
     BootTable(
         ".smp_locks", ("__smp_locks", "__smp_locks_end"), (RecordLayout(4, Pointer(0), length=1, probed_with=0xF0),)
     ),
-    # struct static_call_site: s32 addr, s32 key.
+    # struct static_call_site: s32 addr, s32 key. __static_call_update() (static_call_inline.c) writes to any address of
+    # the kernel's text.
     BootTable(
         ".static_call_sites",
         ("__start_static_call_sites", "__stop_static_call_sites"),
         (RecordLayout(8, Pointer(0)),),
         "STATIC_CALL",
+        leads=True,
     ),
 )
 

@@ -51,6 +51,9 @@ class BootTable:
     symbols: tuple[str, str] | None
     layouts: tuple[RecordLayout, ...]
     reason: str = "PATCHED_AT_BOOT"  # a name of `kinst.targets.instruction.Reason`
+    # All that the kernel knows of an instruction is where its record says it is. So a displaced one stays what it was
+    # if the record leads to the copy.
+    leads: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,10 +29,11 @@ def counts(text: str) -> dict[str, int]:
 
 
 @each_machine
-def test_counts_are_those_of_breakpoints(arch: str, tmp_path: Path) -> None:
-    image, console = MACHINES[arch].image, tmp_path / "console"
-    told = counts(ran(image, COUNTED, "trap", "--console", "/dev/null").stdout)
-    result = ran(image, COUNTED, "jump", "--console", console)
+@pytest.mark.parametrize("name", ["entry", "return"])
+def test_counts_are_those_of_breakpoints(arch: str, name: str, tmp_path: Path) -> None:
+    image, console, program = MACHINES[arch].image, tmp_path / "console", COUNTED.replace("entry", name)
+    told = counts(ran(image, program, "trap", "--console", "/dev/null").stdout)
+    result = ran(image, program, "jump", "--console", console)
     assert result.exit_code == 0
     found = counts(result.stdout)
     assert len(found) > 60

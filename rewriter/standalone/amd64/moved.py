@@ -27,6 +27,8 @@ _LOWEST_REX: Final = 0x40
 _REX_B: Final = 1
 _ESCAPE: Final = 0x0F
 _LONG_BRANCH: Final = 6  # bytes of 0f 8x rel32
+_LONG_JUMP: Final = 5  # bytes of e9 rel32
+_JMP: Final = 0xE9
 _REGISTERS: Final = (1 << len(GENERAL)) - 1
 _REGISTER_FORM: Final = 0xC0
 # ModRM is mod:2 reg:3 rm:3. Of ff, reg selects inc, dec, call, call far, jmp, jmp far and push.
@@ -71,8 +73,11 @@ def shapes(rows: Rows) -> Shapes:
     # rel8 is the last byte, rel32 the last four.
     code[short, size[short] - 1] = 0
     code[long[:, None], size[long][:, None] - 1 - np.arange(FIELD)] = 0
-    # jmp and call are made anew from their target alone.
-    code[is_one_of(kind, (Kind.JUMP, Kind.CALL))] = 0
+    # jmp and call are made anew from their target alone, and a long jmp with its prefixes.
+    is_padded = (kind == Kind.JUMP) & (size > _LONG_JUMP) & (code[np.arange(len(rows)), size - _LONG_JUMP] == _JMP)
+    code[is_one_of(kind, (Kind.JUMP, Kind.CALL)) & ~is_padded] = 0
+    padded = np.flatnonzero(is_padded)
+    code[padded[:, None], size[padded][:, None] - 1 - np.arange(FIELD)] = 0
     is_call, dead = kind == Kind.CALL, rows.dead & np.uint32(_REGISTERS)
     first = np.where(is_call, dead & (~dead + np.uint32(1)), np.uint32(0))
     return Shapes(is_one_of(kind, _PLAIN), code, first, np.zeros(len(rows), np.bool_), detail, operand)
@@ -116,8 +121,10 @@ def _relative_as_it_is(one: Shape) -> Parts:
     return _with_operand(one.code, one.detail)
 
 
-def _jump(_one: Shape) -> Parts:
-    return jump_to(TARGET)
+def _jump(one: Shape) -> Parts:
+    """Prefixes stay: the kernel writes over some jumps, and needs all of their bytes."""
+    opcode = one.code[:-FIELD]
+    return jump_to(TARGET, opcode) if opcode.endswith(bytes((_JMP,))) else jump_to(TARGET)
 
 
 def _branch(one: Shape) -> Parts:

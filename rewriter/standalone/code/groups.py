@@ -48,16 +48,16 @@ def groups(found: Instructions, sites: Numbers, decisions: Decisions, facts: Jum
     """
     method, last, places = decisions.method, decisions.last, np.arange(len(sites))
     # A group begins at each site with a way of its own and takes the INSIDE sites after it, as long as each is covered
-    # by the jump or directly after the site before it.
+    # by the jump, or the instructions up to it follow the site before it.
     is_head = method != JumpMethod.INSIDE
     head = np.maximum.accumulate(np.where(is_head, places, -1))
     before = np.concatenate([np.full(1, -1), sites[:-1]])[: len(sites)]
-    breaks = ~is_head & (sites > last[head]) & (sites != before + 1)
+    breaks = ~is_head & (decisions.first > np.maximum(last[head], before) + 1)
     broken = np.cumsum(breaks)
     follows = ~is_head & (head >= 0) & (broken == broken[head])
     heads = np.flatnonzero(is_head & (method != JumpMethod.TRAP))
     after = heads + np.bincount(head[follows], minlength=len(sites))[heads]
-    first, last, relay = sites[heads], last[heads], decisions.relay[heads]
+    first, last, relay = decisions.first[heads], last[heads], decisions.relay[heads]
     size = np.concatenate([np.zeros(1, np.int64), np.cumsum(found.size, dtype=np.int64)])
     covered = size[last + 1] - size[first]
     count = np.maximum(last, sites[after]) - first + 1

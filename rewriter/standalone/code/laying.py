@@ -43,12 +43,13 @@ class Pieces:
 @dataclass(frozen=True, slots=True, eq=False)
 class Laid:
     """Code of groups back to back: where each begins in `code`, and where the last one ends; and the address of each
-    group. `refused`: for each group the number of the reason why it cannot be there, else 0; if there is any, there is
-    no code."""
+    group. `ends`: where the code of each row ends, as an address. `refused`: for each group the number of the reason
+    why it cannot be there, else 0; if there is any, there is no code."""
 
     code: Bytes
     start: Numbers
     address: Addresses
+    ends: Addresses
     refused: Numbers
 
 
@@ -69,9 +70,9 @@ def lay(templates: Templates, pieces: Pieces, groups: int, place: Place) -> Laid
         # A fallback that is only a reason refuses its group.
         refused = first_of_groups(columns.refused[instead], group[fails], groups)
         if refused.any():
-            return Laid(np.zeros(0, np.uint8), laying.start, laying.address, refused)
+            return Laid(np.zeros(0, np.uint8), laying.start, laying.address, laying.address, refused)
         if not len(instead):
-            return Laid(laying.code(filled), laying.start, laying.address, refused)
+            return Laid(laying.code(filled), laying.start, laying.address, laying.ends, refused)
         first, count = part.copy(), np.ones(len(part), np.int64)
         first[fails], count[fails] = columns.first[instead], columns.count[instead]
         part, row, group = ranges(first, count), np.repeat(row, count), np.repeat(group, count)
@@ -133,6 +134,13 @@ class _Laying:
         chosen, goal = chosen[goal >= 0], goal[goal >= 0]
         # The first part of the row is its task, if it has one.
         value[chosen] = self._address(self.at[np.searchsorted(self.row, goal)], self.group[chosen])
+
+    @property
+    def ends(self) -> Addresses:
+        """Where the code of each row ends; of rows that are left out, anywhere."""
+        after = np.searchsorted(self.row, np.arange(len(self.pieces.own_size)), "right")
+        last = np.maximum(after - 1, 0)
+        return self._address(self.at[last + 1], self.group[last])
 
     def _address(self, at: Numbers, group: Numbers) -> Addresses:
         found: Addresses = self.address[group] + (at - self.start[group]).view(np.uint64)

@@ -1,6 +1,6 @@
 """A program -> the instructions of groups, as the columns that trampolines are made of."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,7 @@ from kinst.rewriter.standalone.code.groups import Groups
 from kinst.rewriter.standalone.code.parts import Mask, Numbers, ranges
 from kinst.rewriter.standalone.code.trampoline import Masks, Rows
 from kinst.targets.instruction import Instructions
+from kinst.targets.kernels.leading_records import LeadingRecords, no_records
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +22,7 @@ class Material:
     found: Instructions
     dead: Masks
     has_no_stack: Mask
+    led: LeadingRecords = field(default_factory=no_records)
 
     def rows(self, some: Groups) -> tuple[Numbers, Rows]:
         """The rows of the instructions of some groups, and what is known of each."""

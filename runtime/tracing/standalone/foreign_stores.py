@@ -18,12 +18,15 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kinst.runtime.machine.loading.loaded import Loaded
 from kinst.runtime.machine.memory import PAGE
 from kinst.runtime.machine.system import System
 from kinst.runtime.tracing.standalone.drawn_counters import first_wrong, is_of_image, start_values
+from kinst.runtime.tracing.standalone.steady_code import SteadyCode
 from kinst.targets.errors import MachineError
+from kinst.targets.kernels.leading_records import LONGEST, led_elsewhere
 from kinst.targets.manifest.packed import Manifest
 from kinst.targets.standalone import WORD, Action, Standalone
 
@@ -58,7 +61,9 @@ class ForeignStores:
         self._manifest, self._kept, self._system, self._loaded = manifest, kept, system, loaded
         self._start, self._place, self._is_made_here = start, place, is_made_here
         self._own = self._own_segment()
-        self._code = [(at, system.memory.read(at, size)) for at, size in self._trampolines()]
+        self._led = self._written_by_kernel()
+        pieces = ((at, system.memory.read(at, size)) for at, size in self._trampolines())
+        self._code = [SteadyCode.of(at, code, self._led) for at, code in pieces]
         if not is_made_here:
             self._check_loaded()
         may_clear = is_of_image(loaded.image, manifest, kept.address)
@@ -89,11 +94,17 @@ class ForeignStores:
             if at is not None and self._system.memory.has(at, size):
                 yield at, size
 
+    def _written_by_kernel(self) -> NDArray[np.uint64]:
+        """The physical addresses of displaced instructions that the guest's kernel writes over."""
+        led = led_elsewhere(self._loaded.image, self._manifest).tolist()
+        found = (self._loaded.physical(address) for address in led)
+        return np.array(sorted(one for one in found if one is not None), np.uint64)
+
     def _check_loaded(self) -> None:
         """Check that the trampolines were loaded. A boot loader may leave out a segment that the image's own header
         (Linux' Image, Multiboot) does not cover."""
         address, image = self._manifest.trampolines[0], self._loaded.image
-        if self._own is not None and self._code[0][1] != image.read(address, len(self._code[0][1])):
+        if self._own is not None and self._code[0].code != image.read(address, len(self._code[0].code)):
             raise MachineError(f"{image.path}: its loader leaves out {address:#x}, and with it its trampolines")
 
     # -- the run ------------------------------------------------------------------------------------------------------
@@ -162,11 +173,10 @@ class ForeignStores:
 
     def _changed_trampoline(self) -> str:
         """The first trampoline byte that was overwritten, as text; empty: there is none."""
-        for at, expected in self._code:
-            found = self._system.memory.read(at, len(expected))
-            if found != expected:
-                different = np.frombuffer(found, np.uint8) != np.frombuffer(expected, np.uint8)
-                return f"a trampoline at {self._link(at + int(np.flatnonzero(different)[0])):#x}"
+        for one in self._code:
+            at = one.difference(self._system.memory.read(one.address, len(one.code)))
+            if at is not None:
+                return f"a trampoline at {self._link(at):#x}"
         return ""
 
     def _wrong_counter(self) -> str:
@@ -193,6 +203,9 @@ class ForeignStores:
         physical = self._system.space.observe(address)
         if self.is_broken or physical is None or not any(at <= physical < at + size for at, size in self._ranges):
             return
+        row = int(np.searchsorted(self._led, np.uint64(physical), "right")) - 1
+        if row >= 0 and physical - int(self._led[row]) < LONGEST:
+            return
         site = self._trampoline(pc)
         place = self._place(pc if site is None else site)
         if found := self._found or self._wrong_counter():
@@ -204,7 +217,7 @@ class ForeignStores:
     def _trampoline(self, pc: int) -> int | None:
         """The address of the site whose trampoline a PC is in, virtual or physical; None: in none."""
         for physical in (self._loaded.physical(pc - self._loaded.bias), pc):
-            if physical is not None and any(at <= physical < at + len(code) for at, code in self._code):
+            if physical is not None and any(0 <= physical - one.address < len(one.code) for one in self._code):
                 sites = self._manifest.sites
                 order = np.argsort(sites["trampoline"], kind="stable")
                 behind = np.searchsorted(sites["trampoline"][order], np.uint64(self._link(physical)), "right")

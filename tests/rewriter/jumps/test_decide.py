@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kinst.rewriter.jumps.decide import decide
+from kinst.rewriter.jumps.decide import Analysis, decide, decide_with
 from kinst.rewriter.jumps.methods import Hindrance, JumpMethod
 from kinst.rewriter.jumps.padding import Padding
 from kinst.rewriter.jumps.relays import relays
@@ -124,6 +124,37 @@ def test_only_some_sites(tmp_path: Path) -> None:
     assert decide(opened, found, np.array([0, 2])).method.tolist() == [T, N]
 
 
+B = JumpMethod.BEFORE
+# A return of one byte; what follows is led to, so that no jump fits from it on.
+BEFORE_CASES = {
+    "over what leads to it": ("push %rbp; mov $1, %eax; pop %rbx; ret; {x}", [3], [(B, 1, 3)]),
+    "over what is not led to": ("mov $1, %eax; a: pop %rbx; ret; mov $3, %eax; jmp a; {x}", [2], [(X, 2, 2)]),
+    "from what is led to": ("push %rbp; a: mov $1, %eax; ret; jmp a; {x}", [2], [(B, 1, 2)]),
+    "after a branch": ("mov $1, %eax; je b; pop %rbx; pop %rbp; b: nop; ret; {x}", [5], [(X, 5, 5)]),
+    "over a branch": ("push %rbp; push %rbp; je b; pop %rbp; ret; b: mov $3, %eax; ret", [4], [(B, 1, 4)]),
+    "not over what must stay": ("mov $1, %eax; sti; nop; ret; {x}", [3], [(X, 3, 3)]),
+    "sites that it covers": ("mov $1, %eax; pop %rbx; ret; {x}", [1, 2], [(B, 0, 2), (N, 0, 2)]),
+    "in the trampoline of one before": ("mov $1, %eax; pop %rbx; pop %rbp; ret; {x}", [0, 3], [(A, 0, 0), (N, 1, 3)]),
+    "two returns": (
+        "mov $1, %eax; je a; pop %rbx; ret; a: mov $2, %eax; nop; ret; {x}",
+        [3, 6],
+        [(B, 0, 3), (B, 4, 6)],
+    ),
+    "with padding after it": ("mov $1, %eax; " * 11 + "jne a; nop; nop; a: leave; ret", [15], [(B, 14, 15)]),
+    "a computed jump": ("push %rbp; mov $1, %eax; ret; x: jmp *%rax", [2], [(X, 2, 2)]),
+}
+
+
+@pytest.mark.parametrize("name", BEFORE_CASES)
+def test_a_jump_that_begins_before_its_site(name: str, tmp_path: Path) -> None:
+    code, sites, expected = BEFORE_CASES[name]
+    code = code.replace("{x}", "x: mov $2, %eax; jmp x")
+    opened = program(tmp_path, small(functions={"f": code, "other": "ret"}))
+    decisions = decide(opened, instructions_of(opened, np.arange(1)), np.array(sites))
+    found = zip(decisions.method.tolist(), decisions.first.tolist(), decisions.last.tolist(), strict=True)
+    assert [one if one[0] != X else (X, one[1], one[1]) for one in found] == expected
+
+
 BTI, PACIASP, BLR, RET, NOP = ("5f2403d5", "3f2303d5", "00003fd6", "c0035fd6", "1f2003d5")
 
 
@@ -163,6 +194,28 @@ def test_a_jump_that_goes_far_covers_more(distance: int, covers: int, hindrance:
     found = instructions_of(opened, np.arange(1))
     decisions = decide(opened, found, np.arange(1), [(start + distance, start + distance + 0x1000)])
     assert (int(decisions.last[0]) + 1, int(decisions.hindrance[0])) == (covers, hindrance)
+
+
+@pytest.mark.parametrize(
+    ("distance", "leaps", "first"),
+    [(0x1000, [], 3), (0x10_0000, [], 2), (0x10_0000, [0, 3], 0), (0x10_0000, [3], None)],
+)
+def test_a_jump_before_its_site_that_goes_far(
+    distance: int, leaps: list[int], first: int | None, tmp_path: Path
+) -> None:
+    """Three instructions of 2 bytes, one of 4, a return of 2, and a function. jal has enough with the last two; auipc
+    and jalr have with three, and need a register there."""
+    start, text = 0x8000_0000, bytes.fromhex("0505050505059302120082808280")
+    file = tmp_path / "far.elf"
+    symbols = [Symbol("f", start, len(text) - 2), Symbol("g", start + len(text) - 2, 2)]
+    file.write_bytes(elf64(RISCV64.elf_machine, start, [Part(".text", start, text, 5)], symbols))
+    opened = open_program(open_image(file))
+    found = instructions_of(opened, np.arange(2))
+    may = np.isin(np.arange(len(found)), leaps) if leaps else None
+    area = start + len(text) + distance
+    decisions = decide_with(Analysis.of(opened, found), np.array([4]), [(area, area + 0x1000)], may)
+    expected = (JumpMethod.TRAP, 4) if first is None else (B, first)
+    assert (decisions.method[0], decisions.first[0]) == expected
 
 
 @given(

@@ -17,7 +17,7 @@ from kinst.rewriter.standalone.code.stacks import without_stack
 from kinst.rewriter.standalone.code.trampoline import Clock, ImmovableError, Register
 from kinst.targets.arch.amd64 import AMD64, GENERAL, RAX, RDI, RSP
 from kinst.targets.image import open_image
-from kinst.targets.instruction import Verdict
+from kinst.targets.instruction import Flow, Verdict
 from kinst.targets.standalone import WORD
 from tests.gated import long_after_first
 from tests.images import at_hand, real_image
@@ -31,14 +31,15 @@ WORDS = (Register(RDI), Clock(), Register(RAX), Register(RSP))
 
 
 @cache
-def groups_of(image: str) -> tuple[Material, Groups]:
-    """What jumps would cover if all instructions were sites."""
+def groups_of(image: str, flow: Flow | None = None) -> tuple[Material, Groups]:
+    """What jumps would cover if all instructions were sites, or all of a flow."""
     program = open_program(open_image(real_image(image)))
     found = instructions_of(program, np.arange(len(program.functions)))
-    sites = np.flatnonzero(np.isin(found.verdict, (Verdict.COPY, Verdict.EMULATE)))
+    chosen = np.isin(found.verdict, (Verdict.COPY, Verdict.EMULATE))
+    sites = np.flatnonzero(chosen & ((flow is None) | (found.flow == flow)))
     decisions = decide(program, found, sites)
-    flow = Dataflow.of(program, found)
-    material = Material(program, found, dead_before(flow), without_stack(flow, GENERATOR))
+    dataflow = Dataflow.of(program, found)
+    material = Material(program, found, dead_before(dataflow), without_stack(dataflow, GENERATOR))
     return material, groups(found, sites, decisions, AMD64.jump)
 
 
@@ -58,7 +59,19 @@ def dead_after(material: Material, first: int) -> Callable[[int], int]:
 
 @pytest.mark.parametrize("image", long_after_first(IMAGES))
 def test_drawn_groups(image: str) -> None:
-    material, every = groups_of(image)
+    check_drawn(*groups_of(image))
+
+
+@pytest.mark.parametrize("image", long_after_first(("gnumach", "u-boot-amd64")))
+def test_drawn_groups_of_returns(image: str) -> None:
+    """Most begin before their return."""
+    material, every = groups_of(image, Flow.RETURN)
+    assert int((every.count > 1).sum()) > len(every) // 3
+    check_drawn(material, every)
+
+
+def check_drawn(material: Material, every: Groups) -> None:
+    """Some of the groups do in a trampoline what they do where they are."""
     choose, wrong, refused = random.Random(1), {}, 0
     for one in choose.sample(range(len(every)), DRAWN):
         group, first = every.take(slice(one, one + 1)), int(every.first[one])

@@ -20,7 +20,7 @@ from kinst.rewriter.standalone.code.material import Material
 from kinst.rewriter.standalone.code.stacks import without_stack
 from kinst.rewriter.standalone.code.trampoline import ImmovableError, code_generator
 from kinst.targets.image import open_image
-from kinst.targets.instruction import Instructions, Verdict
+from kinst.targets.instruction import Flow, Instructions, Verdict
 from tests.gated import long_where
 from tests.images import at_hand, real_image
 from tests.rewriter.standalone.displaced import Machine, Place, check_counts, counters, drawn_state
@@ -44,14 +44,19 @@ def dead_at(found: Instructions, dead: Masks, besides: int, address: int) -> int
     return besides | (int(dead[row]) if row < len(found) and found.address[row] == address else 0)
 
 
-@pytest.mark.parametrize("image", long_where(IMAGES, lambda name: name not in GATE))
-def test_what_is_displaced_does_what_it_did(image: str) -> None:
+DRAWN_OF = [(image, flow) for image in IMAGES for flow in (None, Flow.RETURN)]
+
+
+@pytest.mark.parametrize("drawn", long_where(DRAWN_OF, lambda one: one[0] not in GATE), ids=str)
+def test_what_is_displaced_does_what_it_did(drawn: tuple[str, Flow | None]) -> None:
+    image, only = drawn
     program = open_program(open_image(real_image(image)))
     facts = program.image.facts
     model, dissector, vector_bits = PARTS[facts.name]
     machine = Machine(model, dissector, effector(facts), code_generator(facts), vector_bits)
     found = instructions_of(program, np.arange(len(program.functions)))
-    sites = np.flatnonzero(np.isin(found.verdict, (Verdict.COPY, Verdict.EMULATE)))
+    chosen = np.isin(found.verdict, (Verdict.COPY, Verdict.EMULATE))
+    sites = np.flatnonzero(chosen & ((only is None) | (found.flow == only)))
     flow = Dataflow.of(program, found)
     material = Material(program, found, dead_before(flow), without_stack(flow, machine.generator))
     scratch = sum(1 << facts.registers.index(name) for name in facts.linux.tracer_scratch)
