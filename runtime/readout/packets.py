@@ -64,7 +64,7 @@ class Packets:
 
     def ask(self, request: str) -> str:
         """Send a request and return the reply to it. Raises StubError."""
-        self._send(request)
+        self.send(request)
         return self.reply()
 
     def send_last(self, request: str) -> None:
@@ -87,7 +87,8 @@ class Packets:
             self._put(b"-")
         raise StubError(f"{self._name}: its replies do not arrive intact: the checksum was wrong {_TRIES} times")
 
-    def _send(self, request: str) -> None:
+    def send(self, request: str) -> None:
+        """Send a request, whose reply comes later. Raises StubError."""
         self._begin()
         for _ in range(_TRIES):
             self._put(_framed(request))
