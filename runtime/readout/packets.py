@@ -10,6 +10,7 @@
 
 import math
 import re
+import select
 import socket
 import time
 from contextlib import suppress
@@ -71,6 +72,10 @@ class Packets:
         """Send a last request, without waiting for a reply."""
         with suppress(StubError):
             self._put(_framed(request))
+
+    def has_more(self) -> bool:
+        """Whether bytes have arrived that no reply has taken, or the connection has been closed."""
+        return bool(self._received) or bool(select.select([self._connection], [], [], 0)[0])
 
     def reply(self) -> str:
         """The next reply. Raises StubError."""

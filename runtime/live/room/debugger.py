@@ -5,7 +5,6 @@ whether it has stopped. While it is stopped its clock is, too.
 """
 
 import re
-import select
 import socket
 from collections.abc import Iterable, Iterator
 from typing import Final
@@ -43,7 +42,7 @@ class Debugger:
     def has_stopped(self) -> bool:
         """Whether the guest is at a breakpoint; `register` reads the CPU that is. Raises StubError: the connection is
         lost, as it is when QEMU has ended."""
-        return bool(select.select([self._connection], [], [], 0)[0]) and self._is_stop(self._packets.reply())
+        return self._packets.has_more() and self._is_stop(self._packets.reply())
 
     def _is_stop(self, reply: str) -> bool:
         found = _STOPPED.match(reply)
