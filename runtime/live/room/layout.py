@@ -3,7 +3,7 @@
     start    a boot header that QEMU loads in place of the kernel's; its code goes on at the kernel's
     tables   pages for page tables
     data     counters, or the ring
-    code     trampolines
+    code     trampolines, from which the kernel may be some way off
     end      the kernel's first byte, at the same distance from a boundary of 2 MiB as without a room
 
 All of it is as far from its physical addresses as the kernel is, so that its jumps are right before the MMU is on, too.
@@ -22,6 +22,7 @@ from kinst.targets.manifest.packed import Manifest
 
 _ALIGNMENT: Final = 2 << 20  # Linux may be at any multiple of it, or at a fixed distance from one
 _TABLES: Final = 2 << 20  # bytes; kernels use some six roots, each of which needs a page for the largest page's entries
+_MOST: Final = 96 << 20  # bytes in front of a kernel: arm64's jump reaches 128 MiB, and modules begin that far below
 _SHARE: Final = 32  # of the rest, for tables of small pages: an entry has 8 bytes, a page 4096
 _IMAGE_SIZE: Final = 16
 _PE_OFFSET: Final = 60  # zero: this is no EFI program
@@ -56,7 +57,7 @@ def layout_of(image: Image, manifest: Manifest) -> Layout | None:
     """The room that an image has been made for; None: it needs none."""
     kernel, kept = kernel_of(image, manifest), manifest.standalone
     start, size = manifest.trampolines
-    if kernel is None or kept is None or start + size != kernel.address or kept.address + kept.size > start:
+    if kernel is None or kept is None or not kept.address < start < kernel.address <= kept.address + _MOST:
         return None
     behind = _TABLES + (kernel.address - kept.address) // _SHARE
     low = kept.address - GRANULE - (behind + -behind % GRANULE)
