@@ -22,7 +22,7 @@ from kinst.runtime.live.loading import invocation
 from kinst.runtime.live.qemu import Qemu
 from kinst.runtime.live.ram import SharedRam
 from kinst.runtime.live.room.debugger import Debugger
-from kinst.runtime.live.room.layout import Layout, kernel_of, layout_of
+from kinst.runtime.live.room.layout import Layout, in_room, kernel_of, layout_of
 from kinst.runtime.live.room.mapping import Mapper, Place
 from kinst.runtime.live.room.reserving import reserve
 from kinst.runtime.live.standalone_image import StandaloneImage, standalone_image
@@ -101,23 +101,26 @@ class LiveBuilding:
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """The probes of an image, which clauses they admit, and what makes the image that QEMU loads: None where that is
-    the file as it is. And what tells the CPU in records, asked for only if there are any."""
+    """The probes of an image, which clauses they admit, and what makes the image that QEMU loads, given how many bytes
+    of RAM there are: None where that is the file as it is. And what tells the CPU in records, asked for only if there
+    are any."""
 
     probes: KeptProbes
     admit: Admit
-    make: Callable[[SiteTable | None], StandaloneImage | None]
+    make: Callable[[SiteTable | None, int], StandaloneImage | None]
     cpu: Callable[[], CpuSource | None] = lambda: None
 
 
 def _kept(prepared: Prepared, fields: Fields, warn: Callable[[str], None], *, wants_room: bool) -> _Kept:
     manifest, resolution = prepared.manifest, prepared.planned.resolution
     if manifest is None:
-        return _Kept(KeptProbes(prepared, None, warn), lambda _clause, _probes, _delivery: None, lambda _sites: None)
+        return _Kept(
+            KeptProbes(prepared, None, warn), lambda _clause, _probes, _delivery: None, lambda _sites, _memory: None
+        )
     if manifest.standalone is not None:
         standalone = StandaloneProbes(prepared, manifest, manifest.standalone, warn)
 
-        def checked(sites: SiteTable | None) -> StandaloneImage:
+        def checked(sites: SiteTable | None, _memory: int) -> StandaloneImage:
             standalone.check(sites)
             return StandaloneImage(prepared.image, manifest, "")
 
@@ -127,10 +130,12 @@ def _kept(prepared: Prepared, fields: Fields, warn: Callable[[str], None], *, wa
     has_room = wants_room and kernel_of(prepared.image) is not None
     keeping = Keeping(manifest, fields, notes_tasks=prepared.request.records_tasks)
 
-    def made(sites: SiteTable | None) -> StandaloneImage:
+    def made(sites: SiteTable | None, memory: int) -> StandaloneImage:
         if sites is not None and not sites.is_counted:
             keeping.all_hits()
-        wanted = replace(keeping.request(), has_room=has_room)
+        wanted = keeping.request()
+        if has_room:
+            wanted = in_room(wanted, memory)
         alone = standalone_image(prepared.opened(), resolution, wanted, prepared.request.progress)
         keeping.check(alone.manifest, alone.refused)
         return alone
@@ -147,11 +152,12 @@ def _started(
     warn: Callable[[str], None],
 ) -> Started:
     """Make the image, and start QEMU with it. Raises KinstError."""
-    alone = kept.make(sites)
+    memory = command.memory or _memory_of(command)
+    alone = kept.make(sites, memory)
     if alone is not None and alone.refused and not prepared.request.options.is_on("quiet"):
         warn(alone.refused)
     image = prepared.image if alone is None else alone.image
-    ram = SharedRam(command.memory or _memory_of(command))
+    ram = SharedRam(memory)
     room = layout_of(image, alone.manifest) if alone is not None and command.has_room else None
     wanted = invocation(command, image, prepared.request.configuration, prepared.facts, room)
     with ExitStack() as files:

@@ -10,10 +10,11 @@ All of it is as far from its physical addresses as the kernel is, so that its ju
 """
 
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from kinst.rewriter.planning.slots import GRANULE
+from kinst.rewriter.standalone.request import Request
 from kinst.runtime.live.room.registry import regime_of
 from kinst.runtime.machine.loading.linux_image import HEADER_SIZE, text_offset
 from kinst.targets.elf.header import PT_LOAD
@@ -24,6 +25,8 @@ _ALIGNMENT: Final = 2 << 20  # Linux may be at any multiple of it, or at a fixed
 _TABLES: Final = 2 << 20  # bytes; kernels use some six roots, each of which needs a page for the largest page's entries
 _MOST: Final = 96 << 20  # bytes in front of a kernel: arm64's jump reaches 128 MiB, and modules begin that far below
 _SHARE: Final = 32  # of the rest, for tables of small pages: an entry has 8 bytes, a page 4096
+_RING_SHARE: Final = 8  # of the RAM, for a ring
+_LEAST: Final = 16  # records
 _IMAGE_SIZE: Final = 16
 _PE_OFFSET: Final = 60  # zero: this is no EFI program
 
@@ -51,6 +54,14 @@ def kernel_of(image: Image, manifest: Manifest | None = None) -> Segment | None:
     loads = [one for one in image.segments if one.kind == PT_LOAD and one.size and one.address != own]
     first = min(loads, key=lambda one: one.address, default=None)
     return first if first is not None and text_offset(image, first) is not None else None
+
+
+def in_room(request: Request, memory: int) -> Request:
+    """The request for an image that has a room, in a machine with so many bytes of RAM: most of these are left to the
+    guest."""
+    while request.ring_size > memory // _RING_SHARE and request.capacity > _LEAST:
+        request = replace(request, capacity=request.capacity // 2)
+    return replace(request, has_room=True)
 
 
 def layout_of(image: Image, manifest: Manifest) -> Layout | None:
