@@ -25,6 +25,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from kinst.runtime.live.room.layout import layout_of
 from kinst.targets.elf.header import PT_LOAD
 from kinst.targets.image import Image, open_image
 from kinst.targets.manifest.packed import Manifest, find_manifest
@@ -47,8 +48,8 @@ class Subject:
     on: str
     until: str = ""
     append: str = ""
-    probes: str = "fbt:::entry"  # Linux for arm64 and riscv64 has room for some hundred
     base: int = 0  # where it is loaded, if it is linked to 0
+    start: int = 0  # where QEMU puts a kernel's first byte, or that of its room
     clears: str = ""  # the function that clears its .bss, with the counters in it
 
     @property
@@ -58,13 +59,14 @@ class Subject:
         return int(words[words.index("-smp") + 1]) if "-smp" in words else 1
 
 
-def _linux(image: str, machine: str, probes: str, *more: str) -> Subject:
+def _linux(image: str, machine: str, *more: str) -> Subject:
     rival = RIVALS[machine]
     on = shlex.join([rival.program, *rival.board, "-m", "512M", *more])
     clears = "clear_bss" if machine == "amd64" else ""
-    return Subject(image, on, PANIC, rival.command_line, probes, clears=clears)
+    return Subject(image, on, PANIC, rival.command_line, start=_STARTS.get(machine, 0), clears=clears)
 
 
+_STARTS: Final = {"arm64": 0x4020_0000, "riscv64": 0x8020_0000}  # behind 2 MiB of RAM, or behind the firmware
 _RAM: Final = 0x8000_0000
 _RISCV: Final = "qemu-system-riscv64 -m 256M -M "
 SUBJECTS: Final = (
@@ -73,17 +75,17 @@ SUBJECTS: Final = (
     Subject("opensbi-1.6", f"{_RISCV}spike", _OPENSBI, base=_RAM),
     Subject("opensbi-1.6", f"{_RISCV}sifive_u -smp 5", _OPENSBI, base=_RAM),
     Subject("opensbi-1.6", f"{_RISCV}virt -smp 4", _OPENSBI, base=_RAM),
-    _linux("linux-amd64", "amd64", "fbt:::entry"),
-    _linux("linux-6.12-amd64", "amd64", "fbt:::entry"),
+    _linux("linux-amd64", "amd64"),
+    _linux("linux-6.12-amd64", "amd64"),
     Subject(
         *("linux-amd64", "qemu-system-x86_64 -M q35 -smp 4 -m 512M", PANIC, "console=ttyS0 panic=-1"),
         clears="clear_bss",
     ),
-    _linux("linux-arm64", "arm64", "fbt::vfs_*:entry"),
-    _linux("linux-arm64", "arm64", "fbt::vfs_*:entry", "-smp", "4"),
-    _linux("linux-6.12-arm64", "arm64", "fbt::vfs_*:entry"),
-    _linux("linux-riscv64", "riscv64", "fbt::vfs_*:entry"),
-    _linux("linux-riscv64", "riscv64", "fbt::vfs_*:entry", "-smp", "4"),
+    _linux("linux-arm64", "arm64"),
+    _linux("linux-arm64", "arm64", "-smp", "4"),
+    _linux("linux-6.12-arm64", "arm64"),
+    _linux("linux-riscv64", "riscv64"),
+    _linux("linux-riscv64", "riscv64", "-smp", "4"),
 )
 
 
@@ -115,7 +117,11 @@ def beside(image: Path, subject: Subject, folder: Path) -> Beside | None:
     manifest = find_manifest(made)
     assert manifest is not None
     link = manifest.sites["address"]
-    load = link + np.array([_to_load(made, address) + subject.base for address in link.tolist()], np.uint64)
+    room = layout_of(made, manifest)
+    if room is not None:
+        load = link - np.uint64(room.start) + np.uint64(subject.start)
+    else:
+        load = link + np.array([_to_load(made, address) + subject.base for address in link.tolist()], np.uint64)
     link = load if subject.base else link  # other code is there
     plugin = counting_plugin(shlex.split(subject.on)[0], np.concatenate([link, load]), folder)
     if plugin is None:
@@ -134,7 +140,7 @@ def _counted(image: Path, subject: Subject, folder: Path, on: str) -> tuple[Imag
     words = [run, "-q", "--format", "json", "--on", on, "--wall-timeout", f"{_BOUND}s"]
     words += ["--until", subject.until] if subject.until else []
     words += ["--append", subject.append] if subject.append else []
-    words += ["-n", f"{subject.probes} {_LIST}", str(image)]
+    words += ["-n", f"fbt:::entry {_LIST}", str(image)]
     cache = {**os.environ, "XDG_CACHE_HOME": str(folder)}
     done = subprocess.run(words, env=cache, capture_output=True, check=False, timeout=_BOUND * 2)
     assert done.returncode == 0, (done.returncode, done.stderr.decode(errors="replace"), done.stdout[-200:])

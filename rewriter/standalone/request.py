@@ -16,13 +16,16 @@ _FORM: Final = f"is neither {Action.COUNT} nor {Action.RECORD}:FIELD,..., such a
 class Request:
     """`--action`, `--ring` and `--data-base`. `data_base` is None where the data goes after the trampolines.
     `is_watched`: stores by others to trampolines and data are detected at run time, so they may be placed where nothing
-    else proves that the guest leaves the memory alone."""
+    else proves that the guest leaves the memory alone. `has_room`: whoever starts the guest keeps memory free in front
+    of the image, and maps it with its code: trampolines end where the image begins, and the data is in front of
+    them."""
 
     action: Action
     fields: tuple[str, ...]
     capacity: int  # of the ring; 0 where there is none
     data_base: int | None
     is_watched: bool = False
+    has_room: bool = False
 
     @property
     def ring_size(self) -> int:

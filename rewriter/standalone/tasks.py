@@ -45,6 +45,7 @@ _UNSEEN: Final = Reason.UNSEEN_TAIL_CALL.text
 _SEVERAL: Final = "an entry and a return: they have different arguments"
 _OFFSET: Final = "offset"  # the column with a return's offset in its function
 _NO_TASKS: Final = "the image does not say where Linux's current task is"
+_ELSEWHERE: Final = "runs elsewhere, or by page tables that lack the trampolines"
 _NO_ARGUMENTS: Final = "an instruction within a function: only its registers are known, not its arguments"
 
 
@@ -54,6 +55,7 @@ def obstacles(manifest: Manifest, standalone: Standalone, image: Image) -> dict[
     if any(map(asks_for_task, standalone.fields)) and variable_of(image) is None:
         return dict.fromkeys(range(len(manifest.sites)), _NO_TASKS)
     kinds, flow = _kinds(manifest), manifest.sites["flow"]
+    elsewhere = dict.fromkeys(np.flatnonzero(_is_elsewhere(manifest.sites["address"], image)).tolist(), _ELSEWHERE)
     found = dict.fromkeys(np.flatnonzero(kinds[:, ProbeKind.SDT]).tolist(), _STATIC)
     leaves = kinds[:, ProbeKind.FBT_RETURN] & (flow != Flow.RETURN)
     # The callee of a tail call returns to the caller's caller, where nothing of ours is: neither when nor what it
@@ -69,6 +71,16 @@ def obstacles(manifest: Manifest, standalone: Standalone, image: Image) -> dict[
         found |= dict.fromkeys(np.flatnonzero(is_both).tolist(), _SEVERAL)
         is_neither = ~(kinds[:, ProbeKind.FBT_RETURN] | kinds[:, ProbeKind.FBT_ENTRY])
         found |= dict.fromkeys(np.flatnonzero(is_neither & ~_begins(manifest)).tolist(), _NO_ARGUMENTS)
+    return found | elsewhere
+
+
+def _is_elsewhere(sites: NDArray[np.uint64], image: Image) -> NDArray[np.bool_]:
+    """Which sites are in code of a Linux kernel's that does not run where it is linked."""
+    found = np.zeros(len(sites), np.bool_)
+    for names in image.facts.linux.elsewhere:
+        start, end = map(image.symbols.address_of, names)
+        if start is not None and end is not None:
+            found |= (sites >= np.uint64(start)) & (sites < np.uint64(end))
     return found
 
 

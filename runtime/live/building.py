@@ -21,6 +21,10 @@ from kinst.runtime.live.keeping import Keeping
 from kinst.runtime.live.loading import invocation
 from kinst.runtime.live.qemu import Qemu
 from kinst.runtime.live.ram import SharedRam
+from kinst.runtime.live.room.debugger import Debugger
+from kinst.runtime.live.room.layout import Layout, in_room, kernel_of, layout_of
+from kinst.runtime.live.room.mapping import Mapper, Place
+from kinst.runtime.live.room.reserving import reserve
 from kinst.runtime.live.standalone_image import StandaloneImage, standalone_image
 from kinst.runtime.live.timebase import timebase_of
 from kinst.runtime.machine.configuration import ClockKind, End
@@ -86,7 +90,7 @@ class LiveBuilding:
         image, request = prepared.image, prepared.request
         command = qemu_command(self._text, prepared.facts.qemu.words, request.configuration)
         fields = Fields(prepared.original, types, request.system, lambda: command.cpus or _cpus(command))
-        kept = _kept(prepared, fields, warn)
+        kept = _kept(prepared, fields, warn, wants_room=command.has_room)
         host = NoGuest(ClockKind.HOST, image.facts, kept.probes.frame)
         guest = LiveGuest(host.machine, lambda sites: _started(prepared, command, kept, sites, host.machine.now, warn))
         segments = ((one.address, one.load_address, one.size) for one in image.segments if one.kind == PT_LOAD)
@@ -97,39 +101,46 @@ class LiveBuilding:
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """The probes of an image, which clauses they admit, and what makes the image that QEMU loads: None where that is
-    the file as it is. And what tells the CPU in records, asked for only if there are any."""
+    """The probes of an image, which clauses they admit, and what makes the image that QEMU loads, given how many bytes
+    of RAM there are: None where that is the file as it is. And what tells the CPU in records, asked for only if there
+    are any."""
 
     probes: KeptProbes
     admit: Admit
-    make: Callable[[SiteTable | None], StandaloneImage | None]
+    make: Callable[[SiteTable | None, int], StandaloneImage | None]
     cpu: Callable[[], CpuSource | None] = lambda: None
 
 
-def _kept(prepared: Prepared, fields: Fields, warn: Callable[[str], None]) -> _Kept:
+def _kept(prepared: Prepared, fields: Fields, warn: Callable[[str], None], *, wants_room: bool) -> _Kept:
     manifest, late = prepared.manifest, prepared.planned.late
     if manifest is None:
-        return _Kept(KeptProbes(prepared, None, warn), lambda _clause, _probes, _delivery: None, lambda _sites: None)
+        return _Kept(
+            KeptProbes(prepared, None, warn), lambda _clause, _probes, _delivery: None, lambda _sites, _memory: None
+        )
     if manifest.standalone is not None:
         standalone = StandaloneProbes(prepared, manifest, manifest.standalone, warn)
 
-        def checked(sites: SiteTable | None) -> StandaloneImage:
+        def checked(sites: SiteTable | None, _memory: int) -> StandaloneImage:
             standalone.check(sites)
             return StandaloneImage(prepared.image, manifest, "")
 
         return _Kept(standalone, standalone.admitting(warn), checked)
     if late is None:
         raise UsageError(f"{prepared.path}: has breakpoints, and under QEMU nothing handles them: give the original")
+    has_room = wants_room and kernel_of(prepared.image) is not None
     keeping = Keeping(manifest, fields, notes_tasks=prepared.request.records_tasks)
 
-    def wanted(sites: SiteTable | None) -> StandaloneImage:
+    def made(sites: SiteTable | None, memory: int) -> StandaloneImage:
         if sites is not None and not sites.is_counted:
             keeping.all_hits()
-        alone = standalone_image(prepared.opened, late, keeping.request(), prepared.request.progress)
+        wanted = keeping.request()
+        if has_room:
+            wanted = in_room(wanted, memory)
+        alone = standalone_image(prepared.opened, late, wanted, prepared.request.progress)
         keeping.check(alone.manifest, alone.refused)
         return alone
 
-    return _Kept(KeptProbes(prepared, manifest, warn), keeping, wanted, lambda: fields.cpu_source)
+    return _Kept(KeptProbes(prepared, manifest, warn), keeping, made, lambda: fields.cpu_source)
 
 
 def _started(
@@ -141,20 +152,29 @@ def _started(
     warn: Callable[[str], None],
 ) -> Started:
     """Make the image, and start QEMU with it. Raises KinstError."""
-    alone = kept.make(sites)
+    memory = command.memory or _memory_of(command)
+    alone = kept.make(sites, memory)
     if alone is not None and alone.refused and not prepared.request.options.is_on("quiet"):
         warn(alone.refused)
     image = prepared.image if alone is None else alone.image
-    ram = SharedRam(command.memory or _memory_of(command))
-    wanted = invocation(command, image, prepared.request.configuration, prepared.facts)
+    ram = SharedRam(memory)
+    room = layout_of(image, alone.manifest) if alone is not None and command.has_room else None
+    wanted = invocation(command, image, prepared.request.configuration, prepared.facts, room)
     with ExitStack() as files:
         descriptors = [files.enter_context(file).fileno() for file in wanted.files]
-        qemu = Qemu(wanted.words, ram, files=descriptors, wants_console=not command.has_console)
+        qemu = Qemu(
+            wanted.words,
+            ram,
+            files=descriptors,
+            wants_console=not command.has_console,
+            wants_stub=room is not None,
+        )
     try:
         ram.place(qemu.monitor.human("info mtree -f"))
         if alone is None:
             return Started(qemu, ram, None)
-        return Started(qemu, ram, _hits(prepared, kept, alone, qemu, ram, now, warn))
+        hits = _hits(prepared, kept, alone, qemu, ram, now, warn)
+        return Started(qemu, ram, hits, None if room is None else _mapper(alone, room, hits, qemu, ram))
     except BaseException:
         qemu.close()
         ram.close()
@@ -183,6 +203,14 @@ def _hits(
     kept.probes.expect(standalone, len(manifest.sites), timebase, rows, cpu)
     placement = Placement(alone.image, manifest, standalone, range(ram.start, ram.start + ram.size))
     return Hits(kept.probes, alone, placement, ram, now, warn)
+
+
+def _mapper(alone: StandaloneImage, room: Layout, hits: Hits, qemu: Qemu, ram: SharedRam) -> Mapper:
+    """Keeps the room free, and maps it. Raises MachineError."""
+    sites = alone.manifest.sites["address"]
+    place = Place(room, hits.physical(room.code.start), int(sites[len(sites) // 2]))
+    reserve(ram, place.physical(room.start), room.size)
+    return Mapper(alone.image, place, ram, Debugger(qemu.stub))
 
 
 def _memory_of(command: QemuCommand) -> int:

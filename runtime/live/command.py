@@ -27,6 +27,7 @@ _TAKEN: Final = {
     "-icount": "its clock is the host's",
 }
 _DROPPED: Final = "-nographic"  # it would redirect the console; `_added` says -display none
+_DEBUGGERS: Final = frozenset({"-s", "-gdb"})  # QEMU has one stub, and it is the user's
 _SIZE: Final = re.compile(r"(?:size=)?([0-9]+)([kKmMgG]?)")
 _CPUS: Final = re.compile(r"(?:cpus=)?([0-9]+)(?=,|$)")
 _UNITS: Final = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
@@ -41,6 +42,11 @@ class QemuCommand:
     memory: int | None
     cpus: int | None
     has_console: bool  # whether it has a -serial of its own
+
+    @property
+    def has_room(self) -> bool:
+        """Whether we may load the image with a room in front of it, and map that by means of QEMU's gdb stub."""
+        return not self.names_image and _DEBUGGERS.isdisjoint(self.words)
 
     @property
     def names_image(self) -> bool:

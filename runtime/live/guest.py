@@ -9,28 +9,32 @@ from kinst.runtime.input.typist import Typist
 from kinst.runtime.live.hits import Hits
 from kinst.runtime.live.qemu import Qemu
 from kinst.runtime.live.ram import SharedRam
+from kinst.runtime.live.room.mapping import Mapper
 from kinst.runtime.machine.configuration import End
 from kinst.runtime.machine.device import Timed
 from kinst.runtime.machine.idle_machine import IdleMachine
 from kinst.runtime.machine.serial_line import SerialLine
 from kinst.runtime.patched.sites import SiteTable
+from kinst.runtime.readout.packets import StubError
 from kinst.runtime.tracing.host.limits import Limits
 from kinst.runtime.tracing.programs.until import UntilWatch
 from kinst.runtime.tracing.running import PAUSES
 from kinst.targets.errors import MachineError
 
 _EVERY: Final = 10_000_000  # ns between polls of the console, the ring and QEMU's end
+_OFTEN: Final = 500_000  # ns between them while the guest may be at a breakpoint of ours
 _TYPED: Final = 256  # bytes at a time
 _QUIET: Final = 500_000_000  # ns without output after which a guest is assumed to wait for input
 
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """A QEMU, its memory, and the hits in that; None: the image has no probes."""
+    """A QEMU, its memory, and the hits in that; None: the image has no probes. `mapper` if there is a room."""
 
     qemu: Qemu
     ram: SharedRam
     hits: Hits | None
+    mapper: Mapper | None = None
 
 
 class LiveGuest:
@@ -100,7 +104,21 @@ class LiveGuest:
             self._hits.poll()
         if end is not None:
             self.finish(end)
-        self._next = self.clock.now() + (_EVERY if self._hits is None else self._hits.interval)
+        self._next = self.clock.now() + self._interval(is_over=end is not None)
+
+    def _interval(self, *, is_over: bool) -> int:
+        """Time until the next look. A guest at a breakpoint waits for it."""
+        mapper = None if self._started is None else self._started.mapper
+        if mapper is not None and not mapper.is_done and not is_over:
+            try:
+                mapper.poll()
+            except StubError:
+                if not self._qemu.has_ended():
+                    raise
+                mapper.close()
+        if mapper is not None and not mapper.is_done:
+            return _OFTEN
+        return _EVERY if self._hits is None else self._hits.interval
 
     def fold(self) -> None:
         """Give counts to aggregations, which are about to be read."""

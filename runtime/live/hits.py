@@ -57,6 +57,13 @@ class Hits:
         elif self._begun.size:
             memory.write(placement.physical(self._address + self._begun.offset), self._begun.data)
 
+    def physical(self, link: int) -> int:
+        """The physical address of a link address of the trampolines. Raises MachineError: the image was not in memory
+        when the guest began."""
+        if self._read is None:
+            raise MachineError("QEMU has not put the kernel into memory itself, but left that to firmware")
+        return self._placement.physical(link)
+
     def poll(self) -> None:
         """Called often: records have to be read before the ring is full. Counters are folded when they are read, but
         checked every second, so that a run whose counters the guest has overwritten ends soon. Raises MachineError: as

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import IO, Final
 
 from kinst.runtime.live.command import QemuCommand
+from kinst.runtime.live.room.layout import Layout, with_room
 from kinst.runtime.machine.configuration import Configuration
 from kinst.runtime.machine.loading.linux_image import text_offset
 from kinst.targets.elf.header import PT_LOAD
@@ -37,16 +38,26 @@ class Invocation:
     files: tuple[IO[bytes], ...]
 
 
-def invocation(command: QemuCommand, image: Image, configuration: Configuration, machine: MachineFacts) -> Invocation:
-    """The command with the image, and with the other files that the user wants in memory. Raises UsageError: QEMU has
-    no option for that, or its command says it itself."""
+def invocation(
+    command: QemuCommand,
+    image: Image,
+    configuration: Configuration,
+    machine: MachineFacts,
+    room: Layout | None = None,
+) -> Invocation:
+    """The command with the image, in its room if it has one, and with the other files that the user wants in memory.
+    Raises UsageError: QEMU has no option for that, or its command says it itself."""
     if configuration.disks or configuration.rng_seed is not None or configuration.has_virtio_console:
         raise UsageError("--on: its command says itself which devices there are: -drive, -device")
     if configuration.kaslr_seed is not None:
         raise UsageError("--kaslr-seed: is for our own machine; under QEMU a kernel draws its own")
-    loading = loading_of(image, machine)
+    loading = loading_of(image, machine) if room is None else Loading(_KERNEL, is_flat=True)
     named = command.names_image
-    file = _nameless("image", _without_sections(image) if named or not loading.is_flat else _flat(image))
+    if room is not None:
+        pieces = with_room(image, room)
+    else:
+        pieces = _without_sections(image) if named or not loading.is_flat else _flat(image)
+    file = _nameless("image", pieces)
     files = [file]
     path = _path(file)
     added = [word.format(path) for word in loading.words]

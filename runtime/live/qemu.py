@@ -33,7 +33,15 @@ _ENDS: Final = {
 class Qemu:
     """One QEMU. It is paused until `resume`."""
 
-    def __init__(self, words: Sequence[str], ram: SharedRam | None, *, files: Sequence[int] = (), wants_console: bool):
+    def __init__(
+        self,
+        words: Sequence[str],
+        ram: SharedRam | None,
+        *,
+        files: Sequence[int] = (),
+        wants_console: bool,
+        wants_stub: bool = False,
+    ) -> None:
         """Start it.
 
         Args:
@@ -41,6 +49,7 @@ class Qemu:
             ram: the file for its memory; None: it has memory of its own.
             files: descriptors that its words name.
             wants_console: whether to connect the first serial line to us.
+            wants_stub: whether to connect its gdb stub to us.
 
         Raises:
             MachineError: it did not start; the message is QEMU's.
@@ -48,11 +57,18 @@ class Qemu:
         self._program = words[0]
         self._messages = os.memfd_create("kinst-messages", os.MFD_CLOEXEC)
         ours, its_monitor = socket.socketpair()
+        self.stub, its_stub = socket.socketpair()
         self._console = Console()
-        inherited = [its_monitor.fileno(), *files, *([] if ram is None else [ram.descriptor])]
-        with its_monitor, self._console:  # closes its ends here: with ours open as well we would never see QEMU end
+        inherited = [its_monitor.fileno(), its_stub.fileno(), *files, *([] if ram is None else [ram.descriptor])]
+        # Closes its ends here: with ours open as well we would never see QEMU end.
+        with its_monitor, its_stub, self._console:
             self._process = subprocess.Popen(
-                [*words, *_added(its_monitor, ram), *(CONSOLE_WORDS if wants_console else ())],
+                [
+                    *words,
+                    *_added(its_monitor, ram),
+                    *(CONSOLE_WORDS if wants_console else ()),
+                    *(_stub_words(its_stub) if wants_stub else ()),
+                ],
                 stdin=self._console.its_input,
                 stdout=self._console.its_output,
                 stderr=self._messages,
@@ -67,6 +83,7 @@ class Qemu:
             self._process.terminate()
             self._process.wait()
             ours.close()
+            self.stub.close()
             why = self._why()
             self._console.close()
             raise MachineError(why) from None
@@ -96,8 +113,7 @@ class Qemu:
         try:
             return self.monitor.ask(command)
         except MonitorError:
-            with suppress(subprocess.TimeoutExpired):
-                self._process.wait(_PATIENCE)  # the monitor is closed before the process is gone
+            if self.has_ended():
                 return None
             raise
 
@@ -115,6 +131,12 @@ class Qemu:
                 raise MachineError(self._why())
             self._ended = End.POWER_OFF  # some devices end it at once, with the guest's exit code
         return self._ended
+
+    def has_ended(self) -> bool:
+        """Whether it is gone, or is about to be: its connections are closed first."""
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(_PATIENCE)
+        return self._process.returncode is not None
 
     def _note(self, event: str, data: Mapping[str, Any]) -> None:
         if event == "STOP" and (answer := self._asked("query-status")) and answer["status"] in _BROKEN:
@@ -142,6 +164,7 @@ class Qemu:
         if self._process.poll() is None:
             self._quit()
         self.monitor.close()
+        self.stub.close()
         self._console.close()
         if self._messages >= 0:
             os.close(self._messages)
@@ -172,6 +195,10 @@ def _added(monitor: socket.socket, ram: SharedRam | None) -> list[str]:
         words += ["-object", f"memory-backend-file,id={NAME},size={ram.size},mem-path={file},share=on"]
         words += ["-machine", f"memory-backend={NAME}"]
     return words
+
+
+def _stub_words(stub: socket.socket) -> tuple[str, ...]:
+    return "-chardev", f"socket,id=kinst-stub,fd={stub.fileno()}", "-gdb", "chardev:kinst-stub"
 
 
 def _end_with_parent() -> None:

@@ -102,7 +102,7 @@ def _sizes(program: Program, request: Request) -> list[Request]:
     Raises:
         PlacementError: none do.
     """
-    if request.action is not Action.RECORD or not len(program.patched_at_boot):
+    if request.action is not Action.RECORD or request.has_room or not len(program.patched_at_boot):
         return [*_smaller(request, _FEWER)]
     largest = max((end - start for start, end in data_gaps(program.image)), default=0)
     while True:

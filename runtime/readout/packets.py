@@ -10,6 +10,7 @@
 
 import math
 import re
+import select
 import socket
 import time
 from contextlib import suppress
@@ -64,13 +65,17 @@ class Packets:
 
     def ask(self, request: str) -> str:
         """Send a request and return the reply to it. Raises StubError."""
-        self._send(request)
+        self.send(request)
         return self.reply()
 
     def send_last(self, request: str) -> None:
         """Send a last request, without waiting for a reply."""
         with suppress(StubError):
             self._put(_framed(request))
+
+    def has_more(self) -> bool:
+        """Whether bytes have arrived that no reply has taken, or the connection has been closed."""
+        return bool(self._received) or bool(select.select([self._connection], [], [], 0)[0])
 
     def reply(self) -> str:
         """The next reply. Raises StubError."""
@@ -87,7 +92,8 @@ class Packets:
             self._put(b"-")
         raise StubError(f"{self._name}: its replies do not arrive intact: the checksum was wrong {_TRIES} times")
 
-    def _send(self, request: str) -> None:
+    def send(self, request: str) -> None:
+        """Send a request, whose reply comes later. Raises StubError."""
         self._begin()
         for _ in range(_TRIES):
             self._put(_framed(request))

@@ -279,6 +279,7 @@ RISCV64 = ArchFacts(
         saved_registers=("", *GENERAL[1:], "epc"),
         saved_mode=("status", 0x100, (0x100,)),  # SPP
         user_tables=(),
+        elsewhere=(),
         static_call_trampoline=None,
     ),
     capstone=Syntax("CS_ARCH_RISCV", ("CS_MODE_RISCV64", "CS_MODE_RISCVC"), None),

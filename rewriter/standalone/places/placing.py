@@ -19,6 +19,7 @@ from kinst.rewriter.program import Program
 from kinst.rewriter.standalone.places.gaps import gaps
 from kinst.rewriter.standalone.places.spare import Gap, SpareSpace, from_address
 from kinst.rewriter.standalone.request import Request
+from kinst.targets.elf.header import PT_LOAD
 from kinst.targets.errors import PlacementError
 from kinst.targets.hosted import is_hosted
 from kinst.targets.image import Image
@@ -64,6 +65,8 @@ def placed(
         PlacementError: something else is there, or nothing proves that the guest leaves any place alone.
     """
     image, size = program.image, _data_size(manifest, request)
+    if request.has_room:
+        return _in_front(image, manifest, request, code_size, size)
     gaps = from_address(inside.code, base) if base is not None else inside.code
     data = inside.data_place(size) if request.data_base is None else request.data_base
     if gaps and data is not None:
@@ -79,6 +82,20 @@ def placed(
     if base is not None or is_hosted(image):
         return _own_segment(image, inside, request, code, code_size, size, base)
     return _within_gap(image, inside, request, code, code_size, size)
+
+
+def _in_front(image: Image, manifest: Manifest, request: Request, code_size: int, size: int) -> Places:
+    """Before the image's first byte: the trampolines, and the data in front of them, which is not in the file; each in
+    pages of its own. Not within reach of a short jump where there is a longer one, which then reaches all of them: from
+    what is near to their end their beginning may be too far."""
+    code = probed_code(manifest.sites["address"], image.facts.trampoline_window)
+    first = min(one.address for one in image.segments if one.kind == PT_LOAD and one.size)
+    end = first - (0 if image.facts.jump.far is None else image.facts.jump.reach)
+    start = end - (code_size + -code_size % GRANULE)
+    data = start - (size + -size % GRANULE)
+    segment = _free(image, code, end - start, start, _CODE)
+    load_address = (data - physical_distance(image.segments, code)) % (1 << 64)
+    return Places(((start, end),), segment, _standalone(request, data, load_address, size))
 
 
 def _own_segment(

@@ -1,0 +1,109 @@
+"""QEMU's gdb stub -> breakpoints in a guest that runs, and the registers of the CPU that is at one.
+
+Unlike `kinst.runtime.readout.gdb`, which halts a guest to read its memory, this lets it run, and looks now and then
+whether it has stopped. While it is stopped its clock is, too.
+"""
+
+import re
+import socket
+from collections.abc import Iterable, Iterator
+from typing import Final
+from xml.etree import ElementTree
+
+from kinst.runtime.readout.packets import Packets, Patience, StubError
+
+_NAME: Final = "QEMU's gdb stub"
+_FOREVER: Final = float("inf")
+_PIECE: Final = 0x400  # bytes of a description that are asked for at a time
+_STOPPED: Final = re.compile(r"T05(?:.*;)?thread:([0-9a-f]+);")  # SIGTRAP; other signals are the monitor's doing
+_INCLUDE: Final = "{http://www.w3.org/2001/XInclude}include"
+_UNDECLARED: Final = ("<target>", '<target xmlns:xi="http://www.w3.org/2001/XInclude">')  # QEMU 7.2 leaves it out
+_KIND: Final = 4  # bytes of an instruction, which QEMU does not look at
+
+
+class Debugger:
+    """A connection to the stub of one QEMU, whose guest is paused and has not begun."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        """Say hello. Raises StubError: no stub is there."""
+        self._connection = connection
+        self._packets = Packets(_NAME, connection, Patience(exchange=_FOREVER))
+        self._packets.ask("qSupported:xmlRegisters=aarch64,riscv64")
+        self._numbers = dict(self._described("target.xml"))  # QEMU gives single registers only to who has read it
+        self._breakpoints: tuple[int, ...] = ()
+        self._cpu = ""
+
+    def set_breakpoints(self, addresses: Iterable[int]) -> None:
+        """Let the guest stop before it executes an instruction. Raises StubError."""
+        self._breakpoints = tuple(addresses)
+        for address in self._breakpoints:
+            self._insert(address)
+
+    def has_stopped(self) -> bool:
+        """Whether the guest is at a breakpoint; `register` reads the CPU that is. Raises StubError: the connection is
+        lost, as it is when QEMU has ended."""
+        return self._packets.has_more() and self._is_stop(self._packets.reply())
+
+    def _is_stop(self, reply: str) -> bool:
+        found = _STOPPED.match(reply)
+        if found is not None:
+            self._cpu = found[1]
+            self._expect_ok(f"Hg{self._cpu}")
+        return found is not None
+
+    def register(self, number: int) -> int:
+        """The value of a register by its number in the protocol. Raises StubError."""
+        text = self._packets.ask(f"p{number:x}")
+        if not re.fullmatch("(?:[0-9a-f]{2}){4,8}", text):
+            raise StubError(f"{_NAME}: has no register {number}: {text or 'no answer'}")
+        return int.from_bytes(bytes.fromhex(text), "little")
+
+    def named_register(self, name: str) -> int:
+        """The value of a register that only the stub's own description has. Raises StubError: it has none."""
+        if name not in self._numbers:
+            raise StubError(f"{_NAME}: has no register {name}: a newer QEMU has it")
+        return self.register(self._numbers[name])
+
+    def go_on(self, address: int) -> None:
+        """Continue from a breakpoint: past its instruction, for which the other CPUs wait. Raises StubError."""
+        is_there = address in self._breakpoints  # if not, the CPU was stopped by something else
+        if is_there:
+            self._expect_ok(f"z1,{address:x},{_KIND}")
+            self._packets.send(f"vCont;s:{self._cpu}")
+            self._is_stop(self._packets.reply())
+            self._insert(address)
+        self._packets.send("c")
+
+    def leave(self) -> None:
+        """Remove the breakpoints, and let a stopped guest go on without them. Raises StubError."""
+        for address in self._breakpoints:
+            self._expect_ok(f"z1,{address:x},{_KIND}")
+        self._expect_ok("D")
+        self.close()
+
+    def close(self) -> None:
+        """Give the connection up."""
+        self._connection.close()
+
+    def _insert(self, address: int) -> None:
+        self._expect_ok(f"Z1,{address:x},{_KIND}")
+
+    def _expect_ok(self, request: str) -> None:
+        if (reply := self._packets.ask(request)) != "OK":
+            raise StubError(f"{_NAME}: does not do {request}: {reply or 'no answer'}")
+
+    def _described(self, document: str) -> Iterator[tuple[str, int]]:
+        """The registers of a document and of those that it includes: names in small letters, and their numbers."""
+        for one in ElementTree.fromstring(self._document(document).replace(*_UNDECLARED)).iter():
+            if one.tag == _INCLUDE:
+                yield from self._described(one.attrib["href"])
+            elif one.tag == "reg" and "regnum" in one.attrib:
+                yield one.attrib["name"].lower(), int(one.attrib["regnum"])
+
+    def _document(self, name: str) -> str:
+        found = ""
+        while True:
+            reply = self._packets.ask(f"qXfer:features:read:{name}:{len(found):x},{_PIECE:x}")
+            found += reply[1:]
+            if reply[:1] != "m":
+                return found

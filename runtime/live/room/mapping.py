@@ -1,0 +1,142 @@
+"""A guest that runs, and its room -> the room in the page tables of its kernel, from the first to the last ones.
+
+A kernel maps itself several times while it boots: for its first instructions, and for good. At each instruction that
+gives the MMU other tables the guest is stopped, and the room is added to them, before it can be needed. Programs'
+tables are copies of the kernel's half: when tables have the room without our doing, the guest is left alone for good.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from kinst.runtime.live.ram import SharedRam
+from kinst.runtime.live.room.debugger import Debugger
+from kinst.runtime.live.room.layout import Layout
+from kinst.runtime.live.room.regime import Regime, Root
+from kinst.runtime.live.room.registry import regime_of
+from kinst.runtime.live.room.tables import Tables
+from kinst.targets.errors import MachineError
+from kinst.targets.image import Image
+from kinst.targets.module_code import code_of
+from kinst.targets.patterns import matches
+
+_SETTLED: Final = 4  # stops in a row at which tables had the room: early ones may be loaded twice
+_PC: Final = 32  # its number for gdb on both machines
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a kernel with a room is: the room's layout, the physical address of its code, and the link address of some
+    code of the kernel's."""
+
+    layout: Layout
+    code: int
+    text: int
+
+    def physical(self, link: int) -> int:
+        """The physical address of a link address."""
+        return link - self.layout.code.start + self.code
+
+
+class Mapper:
+    """Adds the room of one guest to its tables."""
+
+    def __init__(self, image: Image, place: Place, memory: SharedRam, debugger: Debugger) -> None:
+        """Set the breakpoints; the guest has not begun. Raises StubError."""
+        self._path, self._place, self._memory = image.path, place, memory
+        self._regime, self._debugger = regime_of(image.facts), debugger
+        self._loads = dict[int, int]()  # the words of instructions, by address
+        for link, word in _loads(image, self._regime):
+            self._loads |= {link: word, place.physical(link): word}  # before the MMU is on, and after
+        self._free = place.physical(place.layout.tables.start)
+        self._settled, self._is_done = 0, False
+        debugger.set_breakpoints(self._loads)
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the guest is not stopped any more."""
+        return self._is_done
+
+    def poll(self) -> None:
+        """Called often. Raises MachineError: the kernel moves, or QEMU is gone."""
+        if not self._is_done and self._debugger.has_stopped():
+            self._at_stop()
+
+    def close(self) -> None:
+        """Leave a guest that is at its end."""
+        self._debugger.close()
+        self._is_done = True
+
+    def _at_stop(self) -> None:
+        at = self._debugger.register(_PC)
+        if at in self._loads:
+            found = [self._has_room(root) for root in self._regime.roots(self._loads[at], self._debugger)]
+            if False in found:
+                self._settled = 0
+            self._settled += True in found
+        self._is_done = self._settled >= _SETTLED
+        if self._is_done:
+            self._debugger.leave()
+        else:
+            self._debugger.go_on(at)
+
+    def _has_room(self, root: Root) -> bool | None:
+        """Whether tables had the room already; else they have it now. None: they do not map the kernel."""
+        tables, layout, place = (
+            Tables(root.form, root.address, self._memory, self._page),
+            self._place.layout,
+            self._place,
+        )
+        found = None
+        for is_used, text, start in (
+            (root.has_kernel, place.text, layout.data.start),
+            (root.has_identity, place.physical(place.text), place.physical(layout.data.start)),
+        ):
+            leaf = tables.leaf(text) if is_used else None
+            if leaf is None or leaf[1] != place.physical(place.text) or not root.form.is_code(leaf[0]):
+                continue
+            if tables.leaf(start) is not None:
+                found = True if found is None else found
+                continue
+            found = False
+            self._add(tables, leaf[0], start - layout.data.start)
+        if found is None and root.has_kernel:
+            self._check_moved(tables)
+        return found
+
+    def _add(self, tables: Tables, text: int, distance: int) -> None:
+        """Map the room so far from its link addresses."""
+        layout = self._place.layout
+        for part, is_code in ((layout.data, False), (layout.code, True)):
+            tables.add(text, part.start + distance, self._place.physical(part.start), len(part), is_code=is_code)
+
+    def _check_moved(self, tables: Tables) -> None:
+        """Raises MachineError: they map the kernel elsewhere."""
+        text = self._place.text
+        own = self._place.physical(text) % tables.span
+        moved = next((one for one in tables.code_at(self._place.physical(text)) if one != own), None)
+        if moved is not None:
+            raise MachineError(
+                f"{self._path}: moves itself by {(moved - text) % tables.span:#x} bytes (KASLR), away from the "
+                "trampolines in front of it: add nokaslr to --append"
+            )
+
+    def _page(self, size: int) -> int:
+        """A page for another table, aligned to its size. Raises MachineError: there are no more."""
+        start = self._free + -self._free % size
+        if start + size > self._place.physical(self._place.layout.tables.stop):
+            raise MachineError(f"{self._path}: uses more page tables than there is room for ours in")
+        self._free = start + size
+        return start
+
+
+def _loads(image: Image, regime: Regime) -> Iterator[tuple[int, int]]:
+    """The instructions that load a root: link addresses and words."""
+    for region in image.code_regions:
+        code = code_of(image, region)
+        for at in range(0, 4, regime.step):
+            words = code[at : at + (len(code) - at) // 4 * 4].view("<u4").astype(np.uint64)
+            for row in np.flatnonzero(matches(words, (regime.load,))).tolist():
+                yield region.address + at + 4 * row, int(words[row])

@@ -1,0 +1,43 @@
+"""What a machine's MMU is told, and where -> the roots of the tables that its kernel is about to use."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+from kinst.runtime.live.room.debugger import Debugger
+from kinst.runtime.live.room.tables import Format
+from kinst.targets.arch.code_shape import Pattern
+
+
+@dataclass(frozen=True, slots=True)
+class Root:
+    """The physical address of a root, and its form. `has_kernel`, `has_identity`: whether these tables translate the
+    kernel's link addresses, and addresses as low as its physical ones."""
+
+    address: int
+    form: Format
+    has_kernel: bool
+    has_identity: bool
+
+
+class Regime(Protocol):
+    """One machine's."""
+
+    @property
+    def load(self) -> Pattern:
+        """The instruction that gives the MMU the root of the kernel's tables."""
+        ...
+
+    @property
+    def step(self) -> int:
+        """Instructions begin at multiples of so many bytes."""
+        ...
+
+    def roots(self, load: int, debugger: Debugger) -> Iterator[Root]:
+        """The roots that are in use after the instruction, given as a word, at which a CPU has stopped. Raises
+        StubError."""
+        ...
+
+    def start(self, distance: int) -> bytes:
+        """Eight bytes of code that continue so many bytes further, a multiple of 2 MiB."""
+        ...

@@ -1,0 +1,46 @@
+"""A guest's RAM before it begins -> the same, with a range that its device tree keeps from it."""
+
+import struct
+from collections.abc import Iterator
+from typing import Final
+
+from kinst.runtime.live.ram import SharedRam
+from kinst.runtime.machine.devices.fdt import flatten
+from kinst.runtime.machine.devices.fdt_reader import Tree, unflatten
+from kinst.runtime.readout.memory import Space, UnreadableError
+from kinst.targets.errors import MachineError
+
+_MAGIC: Final = bytes.fromhex("d00dfeed")
+_HEADER: Final = struct.Struct(">10I")
+_SEED: Final = "kaslr-seed"
+
+
+def reserve(memory: SharedRam, start: int, size: int) -> None:
+    """Reserve physical addresses, and take the seed away by which the kernel would move: what is in the room is at a
+    fixed distance from it.
+
+    Raises:
+        MachineError: there is no device tree in memory.
+    """
+    places = [*_trees(memory)]
+    if not places:
+        raise MachineError("the guest has no device tree in its memory, by which it could be told what is not its own")
+    for address, blob, tree in places:
+        for child in tree.root.children:
+            if child.name == "chosen":
+                child.properties.pop(_SEED, None)
+        boot_cpu, total = _HEADER.unpack_from(blob)[7], len(blob)
+        memory.write(address, flatten(tree.root, boot_cpu, total, (*tree.reservations, (start, size))))
+
+
+def _trees(memory: SharedRam) -> Iterator[tuple[int, bytes, Tree]]:
+    """The device trees of machines, with their addresses: a kernel's file may have others inside."""
+    for address in memory.find(_MAGIC):
+        try:
+            _, total, *_ = _HEADER.unpack(memory.read(Space.PHYSICAL, address, _HEADER.size))
+            blob = memory.read(Space.PHYSICAL, address, total)
+            tree = unflatten(blob)
+        except (UnreadableError, MachineError):
+            continue  # the same four bytes by chance
+        if address % 8 == 0 and any(child.name.startswith("memory") for child in tree.root.children):
+            yield address, blob, tree
