@@ -20,7 +20,7 @@ from typing import Final
 import numpy as np
 
 from kinst.runtime.machine.loading.loaded import Loaded
-from kinst.runtime.machine.memory import PAGE
+from kinst.runtime.machine.physical.frames import PAGE
 from kinst.runtime.machine.system import System
 from kinst.runtime.tracing.standalone.drawn_counters import first_wrong, is_of_image, start_values
 from kinst.targets.errors import MachineError
