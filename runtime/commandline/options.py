@@ -266,12 +266,15 @@ name_options: Final = together(
 )
 machine_options: Final = together(
     option(
+        "--board",
         "--machine",
+        "machine",
         group=_MACHINE,
-        metavar="NAME",
+        metavar="NAME|FILE",
         shell_complete=complete_machine,
-        help="Machine to run on; default: the one of the image's architecture.",
-        brief="Machine to run on; else its architecture's.",
+        help="Board to run on: one that ships, or a file that describes it (./BOARD.toml); default: the one of the "
+        "image's architecture.",
+        brief="Board to run on: a name, or ./BOARD.toml.",
     ),
     option(
         "--on",

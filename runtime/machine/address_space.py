@@ -12,19 +12,15 @@ from typing import Protocol
 from kinst.runtime.engine.qiling_machine import QilingMachine
 from kinst.runtime.machine.bus import Bus
 from kinst.runtime.machine.held_pages import HELD, HeldPages, PartlyCleared
-from kinst.runtime.machine.memory import PAGE, PhysicalMemory
+from kinst.runtime.machine.memory import PhysicalMemory
+from kinst.runtime.machine.physical.frames import OPEN_BUS, OPEN_BUS_CODE, PAGE, TRAMPOLINE_FRAMES
 from kinst.runtime.paging.walker import Access, PageFault, Permission, Registers, StorePhysical, Translation, Walker
 from kinst.targets.errors import GuestError, MachineError
 
-# Physical pages that no guest uses: copies of the trampolines, and a page for all addresses that nothing answers.
-TRAMPOLINE_FRAMES = 1 << 40
-OPEN_BUS = 1 << 41
-OPEN_BUS_CODE = OPEN_BUS + PAGE  # the same for fetches: the engine executes RAM only
 # Plain numbers: there are thousands of misses a second, and enum flags are slow.
 _EXECUTE, _READ, _WRITE = int(Permission.EXECUTE), int(Permission.READ), int(Permission.WRITE)
 _READ_WRITE = _READ | _WRITE
-_PAGE_SHIFT = 12
-_MOST_BLOCKS = 1 << 16
+_PAGE_SHIFT, _MOST_BLOCKS = 12, 1 << 16
 NothingThere = Callable[[int, Access], PageFault | None]
 
 
@@ -119,6 +115,7 @@ class AddressSpace:
         self._has_only_aliases = False
         self._on_alias: list[Callable[[int], None]] = []
         self._nothing_there, self._code_found = nothing_there, code_found
+        self.unmodelled: Callable[[int, Access], int | None] = lambda *_: None  # a page for an address of no device
         self._on_executable: list[Callable[[int, int], None]] = []
         self.fault: PageFault | None = None
         self._blocks: dict[int, set[int]] = {}  # log2 of the size -> numbers of blocks that may be in the TLB
@@ -387,6 +384,9 @@ class AddressSpace:
     def _grant_device(self, address: int, physical: int, access: Access) -> tuple[int, int] | None:
         if physical >> 12 in self.device_pages and access is not Access.FETCH:
             return physical, _READ_WRITE
+        known = self.unmodelled(physical, access)
+        if known is not None:
+            return known, _READ_WRITE
         self.fault = self._nothing_there(address, access)
         if self.fault is not None:
             return None

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Final
 
 from kinst.runtime.machine.device import Device
+from kinst.runtime.machine.physical.unmodelled import Unmodelled
 from kinst.targets.errors import MachineError
 
 _LAST_PORT: Final = 0xFFFF
@@ -20,6 +21,7 @@ class Bus:
         self._devices: list[Device] = []
         self.unanswered = 0  # reads so far that no device has answered
         self.asked = 0  # the address of the last of them
+        self.otherwise: Unmodelled | None = None  # what answers where no device does
 
     @property
     def is_used(self) -> bool:
@@ -47,6 +49,8 @@ class Bus:
         """Read `size` bytes from the device at `address`."""
         found = self._find(address)
         if found is None:
+            if self.otherwise is not None:
+                return self.otherwise.read(address, size)
             self.unanswered, self.asked = self.unanswered + 1, address
             return (1 << 8 * size) - 1
         return found[0].read(found[1], size)
@@ -58,6 +62,8 @@ class Bus:
             found[0].write(found[1], size, value)
             if self._on_write is not None:
                 self._on_write(found[0])
+        elif self.otherwise is not None:
+            self.otherwise.write(address, size, value)
 
 
 class PortBus(Bus):
@@ -102,7 +108,7 @@ class PortBus(Bus):
 class Window:
     """A page-aligned part of a bus: what the engine maps."""
 
-    def __init__(self, bus: Bus, base: int) -> None:
+    def __init__(self, bus: "Bus | Unmodelled", base: int) -> None:
         self._bus = bus
         self._base = base
 

@@ -1,7 +1,7 @@
 """What a device model is, and what it needs: a clock and interrupt lines. Contracts only."""
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 # An interrupt line, which is called with its new level. Calling it twice with the same level is harmless.
 Line = Callable[[bool], None]
@@ -37,6 +37,7 @@ class Device(Protocol):
         ...
 
 
+@runtime_checkable
 class Timed(Protocol):
     """A device that acts by itself at certain times, such as by raising its line. It is attached twice: as a `Timed`
     one and as a `Device`."""

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from kinst.runtime.engine.qiling_machine import QilingMachine
 from kinst.runtime.machine.host_memory import host_memory
+from kinst.runtime.machine.physical.frames import PAGE
 from kinst.targets.errors import MachineError
 
-PAGE = 4096
 _WORD: Final = (1 << 64) - 1
 
 
@@ -70,6 +70,14 @@ class PhysicalMemory:
                 memoryview(marks).cast("Q"),
                 ctypes.addressof(ctypes.c_char.from_buffer(marks)),
             )
+
+    def add_alias(self, address: int, size: int, target: int) -> None:
+        """Let the bytes at `target` be seen at `address` as well, all page-aligned. Code that is changed at one of them
+        and executed at the other may be executed as it was. Raises MachineError: there is no such memory."""
+        region = self._region(target, size)
+        view = region.view[target - region.base : target - region.base + size]
+        self._engine.map_memory(address, view)
+        self.regions.append(Region(address, size, view))
 
     def find(self, address: int, size: int = 1) -> Region | None:
         """The region that holds [address, address + size); None if none does."""

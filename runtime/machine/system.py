@@ -11,7 +11,7 @@ from typing import Final, assert_never
 from kinst.runtime.engine.qiling_machine import QilingMachine
 from kinst.runtime.engine.reports import Stop
 from kinst.runtime.hits.counted import CountedSites
-from kinst.runtime.machine.address_space import OPEN_BUS, OPEN_BUS_CODE, AddressSpace
+from kinst.runtime.machine.address_space import AddressSpace
 from kinst.runtime.machine.board import BoardFactory
 from kinst.runtime.machine.bus import Bus, PortBus, Window
 from kinst.runtime.machine.clock import LONGEST_SLEEP, HostClock, InstructionClock, MachineClock
@@ -24,7 +24,9 @@ from kinst.runtime.machine.exception_model import Event, Source, SystemRegister
 from kinst.runtime.machine.hooks import NO_HOOKS, Interlude, InterruptWatcher, MachineHooks
 from kinst.runtime.machine.host_alarm import host_alarm
 from kinst.runtime.machine.loading.placed_files import PlacedFiles
-from kinst.runtime.machine.memory import PAGE, PhysicalMemory
+from kinst.runtime.machine.memory import PhysicalMemory
+from kinst.runtime.machine.physical.frames import OPEN_BUS, OPEN_BUS_CODE, PAGE, UNMODELLED, UNMODELLED_PAGES
+from kinst.runtime.machine.physical.unmodelled import Unmodelled
 from kinst.runtime.machine.serial_line import SerialLine
 from kinst.runtime.machine.timed import TimedDevices
 from kinst.runtime.machine.translation_switch import TranslationSwitch
@@ -70,10 +72,16 @@ class System:
         self.memory.add_ram(facts.ram_base, self.ram_size)
         for address, size in facts.other_memory:
             self.memory.add_ram(address, size)
+        for alias in facts.aliases:
+            self.memory.add_alias(alias.address, alias.size, alias.target)
         self._bus, self.ports, self.open_bus = Bus(self._written), PortBus(self._written), Bus()
         self.space = AddressSpace(
             self.engine, self.memory, self._bus, new_walker(self.arch), self._nothing_there, self._code_watch()
         )
+        self.unmodelled = Unmodelled(facts, self.engine.pc)
+        if self.unmodelled.is_used:
+            self._bus.otherwise, self.space.unmodelled = self.unmodelled, self.unmodelled.frame
+            self.engine.map_window(UNMODELLED, UNMODELLED_PAGES * PAGE, Window(self.unmodelled, UNMODELLED))
         self.clock: MachineClock = self._make_clock(configuration.clock)
         self._turn_ends = self.exit_code = 0
         self._timed, self._observers = TimedDevices(), TimedDevices()

@@ -10,7 +10,8 @@ from functools import partial
 import numpy as np
 
 from kinst.runtime.engine.qiling_machine import QilingMachine
-from kinst.runtime.machine.memory import PAGE, PhysicalMemory
+from kinst.runtime.machine.memory import PhysicalMemory
+from kinst.runtime.machine.physical.frames import PAGE
 
 TurnOn = Callable[[int], bool]
 

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator
 
-from kinst.runtime.machine.address_space import TRAMPOLINE_FRAMES, AddressSpace
+from kinst.runtime.machine.address_space import AddressSpace
 from kinst.runtime.machine.memory import PhysicalMemory
+from kinst.runtime.machine.physical.frames import TRAMPOLINE_FRAMES
 from kinst.targets.machines.machine import MachineFacts, Space
 
 

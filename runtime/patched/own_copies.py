@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinst.runtime.machine.loading.loaded import Loaded
-from kinst.runtime.machine.memory import PAGE, PhysicalMemory
+from kinst.runtime.machine.memory import PhysicalMemory
+from kinst.runtime.machine.physical.frames import PAGE
 from kinst.targets.elf.header import PF_X, PT_LOAD
 
 _PLACES: Final = (0x108, 0x508, 0x908, 0xD08)  # in a page, of the 64-bit words that select the page to compare with

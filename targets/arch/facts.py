@@ -117,7 +117,7 @@ class ArchFacts:
        code that the image moved (`moved_trampoline`). Else `jump` in rewriter/standalone/<name>/words.py makes
        the jumps that end them where hits are only counted.
     3. Say in `runtime/machine/exceptions/<name>.py` how its CPUs take exceptions and interrupts (`ExceptionModel`).
-    4. Describe a board: the record MACHINE in `targets/machines/<board>.py`, listed in the registry there, and BOARD in
+    4. Describe a board: a file in `targets/machines/boards/`, listed in the registry there, and BOARD in
        `runtime/machine/boards/<board>.py`, which makes the exception model and the devices.
     5. Write down what its instructions are, and what they do: `tests/vectors/<name>.py`.
 

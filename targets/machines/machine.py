@@ -1,12 +1,16 @@
-"""The record that every machine (board) fills: memory map, devices, interrupt numbers; data only, nothing runs here.
+"""The record of a machine (board): memory map, devices, interrupt numbers; data only, nothing runs here.
 
-To add a machine: fill this record in `targets/machines/<name>.py`, list it in `registry.py`, and define in
-`kinst.runtime.machine.boards.<name>` how the devices are made and how an image is started.
+It is read from a board file, `targets/machines/boards/<name>.toml` or a user's own (`board_file.py`). What is no
+data is in `kinst.runtime.machine.boards.<board>`: how devices are connected and how an image is started.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
+from pathlib import Path
+from typing import Final
+
+from kinst.targets.machines.registers import RangeFacts, Rule
 
 
 class Space(IntEnum):
@@ -18,14 +22,37 @@ class Space(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class DeviceFacts:
-    """One device of a board: `model` names the runtime's device file (`virtio_mmio`: `mmio` in the folder `virtio`),
-    `size` is what the guest is told, which the device need not fill, `interrupt` its number at the controller."""
+    """One device of a board: `model` is its kind (`kinds.py`), `size` is what the guest is told, which the device need
+    not fill, `interrupt` its number at the controller."""
 
     model: str
     address: int
     size: int
     interrupt: int | None = None
     space: Space = Space.MEMORY
+    properties: Mapping[str, int] = field(default_factory=dict)  # those of the kind, each with its default
+
+
+@dataclass(frozen=True, slots=True)
+class Alias:
+    """Physical addresses at which the memory of others is seen as well."""
+
+    address: int
+    size: int
+    target: int  # the physical address of the same bytes
+
+
+@dataclass(frozen=True, slots=True)
+class StartFacts:
+    """The state in which the first CPU starts, where the board file says so."""
+
+    level: str  # arm64: "EL3", "EL2", "EL1"; riscv64: "M", "S"
+    registers: Mapping[str, int | str]  # general registers: a number, "fdt" or "cpu"; others are 0
+    entry: int | None = None  # physical; None: the image's
+    tree: int | str | None = None  # where the device tree is placed: None: in the free part of RAM; see BEHIND
+
+
+BEHIND: Final = "behind"  # the device tree follows the image's bytes in memory, where U-Boot looks for its own
 
 
 class CounterSource(IntEnum):
@@ -62,5 +89,11 @@ class MachineFacts:
     loads_multiboot: bool = False  # whether images are started as Multiboot says, if they have its header
     # (address, size) of flash and the like, into which images may be linked.
     other_memory: tuple[tuple[int, int], ...] = ()
+    aliases: tuple[Alias, ...] = ()
+    board: str = ""  # the code in `kinst.runtime.machine.boards`
+    start: StartFacts | None = None
+    ranges: tuple[RangeFacts, ...] = ()  # that no device has, with what reads give there
+    unnamed: Rule | None = None  # the same for all other addresses; None: as the CPU's architecture has it
+    file: Path | None = None  # the user's board file; devices of the user's own may be beside it
     # With --kaslr-seed the loader moves the kernel, as Linux itself does if a device tree gives it the seed.
     moves_kernels: bool = False

@@ -6,7 +6,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from kinst.runtime.machine.address_space import TRAMPOLINE_FRAMES
+from kinst.runtime.machine.physical.frames import TRAMPOLINE_FRAMES
 from tests.system.plain import give_back
 from tests.system.runs import Run
 

@@ -24,6 +24,7 @@ piped.
                         "what": "spins", "why": "it has printed nothing",
                         "nothing-at": ["0x88000000", "0x10000000000"]},     how the guest made no progress;
                                          nothing-at: the range without memory or devices that it accessed
+              "assumed": ["..."],        registers that no device has: who touched each, and what it was told
               "lacking": ["..."]}}}      instructions that the guest executed and the emulator does not support
 
 Objects in "output":

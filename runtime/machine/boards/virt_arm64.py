@@ -3,6 +3,7 @@
 from typing import Final
 
 from kinst.runtime.machine.board import BoardFactory
+from kinst.runtime.machine.boards.arm64_cpu import reset
 from kinst.runtime.machine.boards.event_loops import EventLoopWatch
 from kinst.runtime.machine.boards.given_tree import adapted
 from kinst.runtime.machine.boards.initrd import place_below
@@ -21,7 +22,7 @@ from kinst.runtime.machine.devices.fdt import flatten
 from kinst.runtime.machine.devices.fw_cfg import FirmwareConfiguration, configuration
 from kinst.runtime.machine.devices.pci_ecam import PciEcam
 from kinst.runtime.machine.devices.virtio.mmio import SLOT_SIZE, VirtioSlots
-from kinst.runtime.machine.exceptions.arm64 import LINE_FIQ, LINE_IRQ, MPIDR, Arm64Exceptions
+from kinst.runtime.machine.exceptions.arm64 import LINE_FIQ, LINE_IRQ, Arm64Exceptions
 from kinst.runtime.machine.exceptions.arm64_debug import DebugRegisters
 from kinst.runtime.machine.loading.linux_image import HEADER_SIZE, has_boot_header
 from kinst.runtime.machine.loading.loaded import Loaded
@@ -32,16 +33,6 @@ _PRIVATE: Final = 32
 _INTERRUPTS: Final = _PRIVATE + 256
 _MESSAGES: Final = 64  # shared interrupts for messages of PCI devices
 _POWER_ON: Final = 1_767_225_600  # the RTC's time at power-on: 2026-01-01. Fixed, so that runs can be compared
-
-# Registers of exception levels that Unicorn's CPU has and the board's CPU does not. Unless they say that EL1 is
-# non-secure AArch64, turning the MMU on leads to endless prefetch aborts.
-_SCR_EL3: Final = 0x5B1  # NS, HCE, SMD, RW
-_HCR_EL2: Final = 0x8000_0000  # RW
-_VPIDR_EL2, _VMPIDR_EL2 = "s3_4_c0_c0_0", "s3_4_c0_c0_5"  # the values of MIDR_EL1 and MPIDR_EL1 at EL1
-_CORTEX_A57: Final = 0x411F_D070
-_SCTLR_RESET: Final = 0x00C5_0838
-_EL1H_MASKED: Final = 0x3C5
-_EL2H_MASKED: Final = 0x3C9
 
 _ALIGNMENT: Final = 0x20_0000
 _UNPACKED: Final = 128 << 20  # bytes below the device tree for a kernel that unpacks itself
@@ -82,17 +73,7 @@ class VirtArm64:
         self.exceptions.reset_before_running(cpu, lambda loaded: self._reset(loaded, entry, argument))
 
     def _reset(self, cpu: Cpu, entry: int, argument: int) -> None:
-        """Put a CPU into the state after reset, about to run at the physical address `entry` with x0 = `argument`."""
-        has_el2 = self.exceptions.has_el2
-        registers = cpu.registers
-        registers.set("pc", entry)
-        registers.set("x0", argument)
-        registers.set("pstate", _EL2H_MASKED if has_el2 else _EL1H_MASKED)
-        registers.set("sctlr_el1", _SCTLR_RESET)
-        registers.set(_VPIDR_EL2, _CORTEX_A57)
-        registers.set(_VMPIDR_EL2, MPIDR | cpu.number)
-        registers.set("scr_el3", _SCR_EL3)
-        registers.set("hcr_el2", 0 if has_el2 else _HCR_EL2)
+        reset(cpu, entry, argument, 2 if self.exceptions.has_el2 else 1)
 
 
 def _make_gic(machine: Machine) -> Gic:

@@ -9,6 +9,7 @@ from typing import Final
 
 from kinst.runtime.machine.boards.given_tree import adapted
 from kinst.runtime.machine.boards.initrd import place_below
+from kinst.runtime.machine.boards.riscv64_hart import reset
 from kinst.runtime.machine.boards.virt_riscv64_tree import VIRTIO_SLOT, device_tree
 from kinst.runtime.machine.boards.virtio import virtio_slots
 from kinst.runtime.machine.device import Line
@@ -32,14 +33,12 @@ from kinst.runtime.machine.exceptions.riscv64 import (
     STIP,
     SUPERVISOR,
     Riscv64Exceptions,
-    machine_mode,
 )
 from kinst.runtime.machine.loading.linux_image import HEADER_SIZE, has_boot_header
 from kinst.runtime.machine.loading.loaded import Loaded
 from kinst.runtime.machine.machine import Cpu, Machine
 from kinst.targets.errors import MachineError
 from kinst.targets.machines.machine import DeviceFacts
-from kinst.targets.machines.virt_riscv64 import PLIC_SOURCES
 
 _FDT_ALIGNMENT: Final = 0x20_0000
 _FDT_DISTANCE = 0x20_0000  # how far firmware's FDT is below the end of RAM; a kernel's is where QEMU puts it
@@ -47,24 +46,6 @@ _HIGHEST_FDT = 0xC000_0000  # QEMU keeps it below this, in reach of 32-bit code 
 _NEXT_STAGE: Final = 0x20_0000  # OpenSBI's FW_JUMP_OFFSET: how far from the start of RAM the next stage is
 _DYNAMIC_MAGIC, _DYNAMIC_VERSION = int.from_bytes(b"OSBI", "little"), 2
 _POWER_ON: Final = 1_767_225_600  # the RTC's time at power-on: 2026-01-01. Fixed, so that runs can be compared
-# How OpenSBI leaves a hart (sbi_hart.c), which is what kernels are tested with. It delegates misaligned jumps,
-# breakpoints, system calls and page faults, and S mode's three interrupts. Other exceptions it gives to S mode itself.
-# All counters may be read in S mode, and cycle, time and instret in U mode: a vDSO reads the time. Other harts reach it
-# by MSIP.
-_CONTROL_REGISTERS: Final = {
-    "medeleg": 1 << 0 | 1 << 3 | 1 << 8 | 1 << 12 | 1 << 13 | 1 << 15,
-    "mideleg": 1 << SSIP | 1 << STIP | 1 << SEIP,
-    "mcounteren": (1 << 64) - 1,
-    "scounteren": 7,
-    "mstatus": 1 << 63 | 3 << 13 | 1 << 7,  # SD, FS (floating point): dirty; MPIE
-    "mie": 1 << MSIP,
-    "sie": 0,
-    "satp": 0,
-    "sscratch": 0,
-    "sepc": 0,
-    "scause": 0,
-    "stval": 0,
-}
 
 
 class VirtRiscv64:
@@ -109,17 +90,17 @@ class VirtRiscv64:
     def _start_kernel(self, machine: Machine, clint: Clint, entry: int, fdt: int) -> None:
         interrupts = [cpu.line(SSIP) for cpu in machine.cpus]
         self.exceptions.run_above(Sbi(machine, clint, interrupts, self._start_hart))
-        _reset(machine.cpus[0], entry, fdt)
+        reset(machine.cpus[0], entry, fdt)
 
     def _start_hart(self, cpu: Cpu, entry: int, argument: int) -> None:
-        self.exceptions.reset_before_running(cpu, lambda loaded: _reset(loaded, entry, argument))
+        self.exceptions.reset_before_running(cpu, lambda loaded: reset(loaded, entry, argument))
 
 
 def _attach(machine: Machine, clint: Clint) -> Plic:
     """Attach what CPUs and the console need."""
     devices = machine.facts.devices
     contexts: list[Line] = [cpu.line(bit) for cpu in machine.cpus for bit in (MEIP, SEIP)]
-    plic = Plic(PLIC_SOURCES, contexts)
+    plic = Plic(devices["plic"].properties["sources"], contexts)
     console = devices["console"]
     uart = Uart16550(machine, plic.line(_number(console)))
     machine.attach(clint, devices["clint"].address)
@@ -157,19 +138,6 @@ def _is_next_stage(machine: Machine, image: Loaded) -> bool:
     if size >= HEADER_SIZE and has_boot_header(machine.memory.read(lowest, HEADER_SIZE), machine.arch):
         return True
     return lowest == machine.facts.ram_base + _NEXT_STAGE
-
-
-def _reset(cpu: Cpu, entry: int, argument: int) -> None:
-    """Put a hart into the state in which firmware hands it over (SBI 9.1): S mode, translation and interrupts off."""
-    registers = cpu.registers
-    with machine_mode(registers):
-        for name, value in _CONTROL_REGISTERS.items():
-            registers.set(name, value)
-        registers.set("stvec", entry)
-    registers.set("priv", SUPERVISOR)
-    registers.set("a0", cpu.number)
-    registers.set("a1", argument)
-    registers.set("pc", entry)
 
 
 def _attach_all(machine: Machine, plic: Plic) -> None:

@@ -6,7 +6,6 @@ from kinst.runtime.machine.boards.initrd import describe
 from kinst.runtime.machine.devices.fdt import Node, Value, cells64
 from kinst.runtime.machine.exceptions.riscv64 import MEIP, MSIP, MTIP, SEIP
 from kinst.runtime.machine.machine import Machine
-from kinst.targets.machines.virt_riscv64 import PLIC_SOURCES
 
 _ISA = (
     "rv64imafdc_zicsr_zifencei"  # no Zba, Zbb, Sstc, H: Unicorn does not have them, and guests use what is advertised
@@ -122,7 +121,7 @@ def _plic(machine: Machine) -> Device:
     plic = machine.facts.devices["plic"]
     return f"plic@{plic.address:x}", {
         "phandle": _PHANDLE_PLIC,
-        "riscv,ndev": PLIC_SOURCES - 1,
+        "riscv,ndev": plic.properties["sources"] - 1,
         "reg": cells64(plic.address, plic.size),
         "interrupts-extended": tuple(cell for hart in _harts(machine) for cell in (hart, MEIP, hart, SEIP)),
         "interrupt-controller": None,

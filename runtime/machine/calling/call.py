@@ -16,7 +16,7 @@ import numpy as np
 from kinst.runtime.machine.configuration import End
 from kinst.runtime.machine.exception_model import Event
 from kinst.runtime.machine.loading.loaded import Loaded
-from kinst.runtime.machine.memory import PAGE
+from kinst.runtime.machine.physical.frames import PAGE
 from kinst.runtime.machine.system import System
 from kinst.runtime.paging.walker import Access, PageFault
 from kinst.targets.elf.header import PT_LOAD

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from kinst.runtime.machine.memory import PAGE
+from kinst.runtime.machine.physical.frames import PAGE
 from kinst.runtime.machine.system import System
 
 _MOST_PAGES: Final = 64  # that are compared after each call

@@ -6,13 +6,12 @@ virt.
 """
 
 from collections import deque
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable
+from typing import Final, Protocol
 
 from kinst.runtime.machine.device import Line
 from kinst.runtime.machine.devices.receiver import Receiver
-
-if TYPE_CHECKING:
-    from kinst.runtime.machine.machine import Machine
+from kinst.runtime.machine.serial_line import SerialLine
 
 # Offsets of registers. The divisor's are used while LCR.DLAB is set.
 _DATA, _IER, _IIR_FCR, _LCR, _MCR, _LSR, _MSR, _SCRATCH = range(8)
@@ -27,12 +26,26 @@ _MCR_LOOPBACK: Final = 0x10
 _MSR_CARRIER_READY: Final = 0xB0  # DCD, DSR, CTS
 
 
+class Terminal(Protocol):
+    """What is at the other end of the line: a machine, for its console."""
+
+    @property
+    def serial_line(self) -> SerialLine:
+        """The source of what it sends."""
+        ...
+
+    @property
+    def console_output(self) -> Callable[[bytes], None]:
+        """Takes what the guest sends."""
+        ...
+
+
 class Uart16550:
     """The UART: a device with registers of one byte."""
 
     size = 8
 
-    def __init__(self, machine: "Machine", line: Line) -> None:
+    def __init__(self, machine: Terminal, line: Line) -> None:
         """`line` is driven high while an enabled interrupt is pending."""
         self._machine = machine
         self._line = line

@@ -74,13 +74,15 @@ _NEVER_DEFINED = frozenset({"udf", ".inst", "hvc", "smc", "svc", "brk", "hlt", "
 MPIDR = 0x8000_0000  # MPIDR_EL1 of CPU 0; other CPUs have their number in the lowest bits
 MPIDR_EL1 = SystemRegister(3, 0, 0, 0, 5)
 ISR_EL1 = SystemRegister(3, 0, 12, 1, 0)
+ID_AA64PFR0_EL1 = SystemRegister(3, 0, 0, 4, 0)
+_PFR0_EL3 = 2 << 12  # EL3 is there, in AArch64 and AArch32
 
 # Unicorn's A57 reports EL2, EL3 and performance counters. The board has EL0 and EL1, and EL2 on request. An A57 lacks
 # pages of 16 KiB, but Unicorn's MMU and ours have them, and kernels that are built for these need nothing else.
 IDENTITY: Mapping[SystemRegister, tuple[int, int]] = {  # register -> its value without EL2, with EL2
     SystemRegister(3, 0, 0, 1, 1): (0x0001_0001, 0x0001_1001),  # ID_PFR1_EL1
     SystemRegister(3, 0, 0, 1, 2): (0x0001_0006, 0x0001_0006),  # ID_DFR0_EL1
-    SystemRegister(3, 0, 0, 4, 0): (0x0022, 0x0222),  # ID_AA64PFR0_EL1
+    ID_AA64PFR0_EL1: (0x0022, 0x0222),
     SystemRegister(3, 0, 0, 5, 0): (0x1030_5006, 0x1030_5006),  # ID_AA64DFR0_EL1
     SystemRegister(3, 0, 0, 7, 0): (0x0010_1124, 0x0010_1124),  # ID_AA64MMFR0_EL1, with TGran16
 }
@@ -114,12 +116,14 @@ def _no_device(cpu: "Cpu", what: str) -> MachineError:
 
 @dataclass(slots=True)
 class Arm64Exceptions:
-    """The exceptions of one board. `has_el2`: guests may run at EL2, and firmware is called by smc instead of hvc."""
+    """The exceptions of one board. `has_el2`: guests may run at EL2, and firmware is called by smc instead of hvc.
+    `shows_el3`: the CPU says that it has EL3, as those of real boards do, where firmware is at it."""
 
     firmware: Firmware
     timer: RegisterBank
     debug: DebugRegisters
     has_el2: bool = False
+    shows_el3: bool = False
     _is_started: bool = field(default=False, init=False)
     _resets: dict[int, Callable[["Cpu"], None]] = field(default_factory=dict, init=False)
 
@@ -269,7 +273,8 @@ class Arm64Exceptions:
             return (cpu.lines & 1) << 7 | (cpu.lines >> 1 & 1) << 6
         if register == MPIDR_EL1:
             return MPIDR | cpu.number if level == 2 else None  # EL1 sees VMPIDR_EL2
-        return IDENTITY[register][self.has_el2]
+        value = IDENTITY[register][self.has_el2]
+        return value | _PFR0_EL3 if self.shows_el3 and register == ID_AA64PFR0_EL1 else value
 
     def write_register(self, cpu: "Cpu", register: SystemRegister, value: int) -> bool:
         """MSR of a timer register."""

@@ -64,7 +64,7 @@ def build(prepared: Prepared, types: ImageTypes, plug_ins: PlugIns, warn: Callab
     """
     request = prepared.request
     counts_hits = prepared.manifest is None or prepared.manifest.method != Method.TRAP
-    board = board_of(prepared.facts.name)
+    board = board_of(prepared.facts.board)
     system = System(prepared.facts, board, request.configuration, counts_hits=counts_hits)
     loaded = _loaded(prepared, system)
     wrong = None if prepared.call is not None else misplaced(loaded, prepared.facts)

@@ -13,6 +13,7 @@ from kinst.runtime.machine.system import System
 from kinst.runtime.systems.registry import panic_of
 from kinst.runtime.tracing.guests.panic_watch import PanicWatch
 from kinst.runtime.tracing.guests.stuck_watch import StuckWatch
+from kinst.runtime.tracing.guests.unmodelled_watch import UnmodelledWatch
 from kinst.runtime.tracing.host.ending import Ending, Outcome
 from kinst.runtime.tracing.host.limits import Limits
 from kinst.runtime.tracing.host.surroundings import Surroundings
@@ -58,6 +59,7 @@ class Guest:
         self.typist = Typist(system)
         self.whereabouts = Whereabouts(system, loaded, surroundings.symbols)
         self._stuck = StuckWatch(system, self.whereabouts, warn)
+        self._unmodelled = UnmodelledWatch(system, self.whereabouts, warn)
         self._standalone = standalone
         self._call: FunctionCall | None = None
         self._is_started = False
@@ -99,12 +101,14 @@ class Guest:
 
     def _sink(self, console: Callable[[bytes], None]) -> Callable[[bytes], None]:
         """All that receives the guest's console. `console` is first: a match of --until must be in the output."""
-        watch, panic, typist, stuck = self._watch, self._panic, self.typist, self._stuck
+        watch, panic, typist = self._watch, self._panic, self.typist
+        stuck, unmodelled = self._stuck, self._unmodelled
 
         def sink(data: bytes) -> None:
             console(data)
             panic.on_console(data)
             stuck.on_console()
+            unmodelled.on_console()
             watch.on_console(data)
             typist.on_console(data)
 
@@ -114,7 +118,7 @@ class Guest:
         """All that runs between two turns of a CPU."""
         callbacks = [after_turn, self._panic.check]
         if self.prepared.call is None:
-            callbacks.append(self._stuck.check)
+            callbacks += self._stuck.check, self._unmodelled.check
         if self._standalone is not None:
             callbacks.append(self._standalone.after_turn)
 
@@ -149,5 +153,5 @@ class Guest:
     def ending(self, outcome: Outcome) -> Ending:
         """What is known about the end of the run."""
         ending = self.whereabouts.ending(outcome, is_verbose=self.prepared.request.is_verbose)
-        ending = replace(ending, stuck=self._stuck.found)
+        ending = replace(ending, stuck=self._stuck.found, assumed=self._unmodelled.lines())
         return ending if self.code is None else replace(ending, passed_over=self.code.passed_over())

@@ -54,6 +54,10 @@ class Whereabouts:
         state = CpuState.WAITS if cpu.is_waiting else CpuState.RUNS
         return CpuPlace(cpu.number, state, address, self._symbol(address), self._text(address, self._code(address)))
 
+    def function(self, address: int) -> str:
+        """The symbol of an address, as the running CPU sees it; without one, the address."""
+        return self._symbol(self._system.trap.original(address)) or f"{address:#x}"
+
     def is_loaded(self, address: int) -> bool:
         """Whether an address is, for the CPU that runs, in what was loaded."""
         physical = self._system.space.observe(address)

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinst.runtime.machine.loading.loaded import Loaded
-from kinst.runtime.machine.memory import PAGE
+from kinst.runtime.machine.physical.frames import PAGE
 from kinst.runtime.machine.system import System
 from kinst.runtime.tracing.standalone.drawn_counters import first_wrong, is_of_image, start_values
 from kinst.runtime.tracing.standalone.steady_code import SteadyCode

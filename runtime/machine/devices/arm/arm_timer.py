@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from kinst.runtime.machine.machine import Cpu
 
 FREQUENCY: Final = 62_500_000  # Hz, as in CNTFRQ_EL0 of QEMU and Unicorn: a tick is 16 ns
-_TICK: Final = 16
+_SECOND: Final = 1_000_000_000  # ns
 _WORD: Final = (1 << 64) - 1
 
 
@@ -35,6 +35,7 @@ ENABLE, IMASK, ISTATUS = 1, 2, 4  # CNT*_CTL
 COUNTER = SystemRegister(3, 3, 14, 0, 1)  # CNTPCT_EL0
 VIRTUAL_COUNTER = SystemRegister(3, 3, 14, 0, 2)  # CNTVCT_EL0
 VIRTUAL_OFFSET = SystemRegister(3, 4, 14, 0, 3)  # CNTVOFF_EL2
+COUNTER_FREQUENCY = SystemRegister(3, 3, 14, 0, 0)  # CNTFRQ_EL0
 
 
 class _Field(IntEnum):
@@ -50,10 +51,14 @@ _FIELDS: Final[Mapping[SystemRegister, tuple[Timer, _Field]]] = {
     for timer, op1, crm in ((Timer.PHYSICAL, 3, 2), (Timer.VIRTUAL, 3, 3), (Timer.HYPERVISOR, 4, 2))
     for field in _Field
 }
-TIMER_REGISTERS: Final = frozenset({COUNTER, VIRTUAL_COUNTER, VIRTUAL_OFFSET, *_FIELDS})
+TIMER_REGISTERS: Final = frozenset({COUNTER, VIRTUAL_COUNTER, VIRTUAL_OFFSET, COUNTER_FREQUENCY, *_FIELDS})
 
 # CNTKCTL_EL1: which counters and timers EL0 may use.
-_EL0_COUNTER: Final[Mapping[SystemRegister, int]] = {COUNTER: 1 << 0, VIRTUAL_COUNTER: 1 << 1}
+_EL0_COUNTER: Final[Mapping[SystemRegister, int]] = {
+    COUNTER: 1 << 0,
+    VIRTUAL_COUNTER: 1 << 1,
+    COUNTER_FREQUENCY: 3,
+}
 _EL0_TIMER: Final[Mapping[Timer, int]] = {Timer.VIRTUAL: 1 << 8, Timer.PHYSICAL: 1 << 9, Timer.HYPERVISOR: 0}
 
 
@@ -68,10 +73,11 @@ class _State:
 
 
 class GenericTimer:
-    """The timers of all CPUs. `lines` gives, for each CPU, the interrupt inputs of the three timers."""
+    """The timers of all CPUs. `lines` gives, for each CPU, the interrupt inputs of the three timers; `frequency` is the
+    counter's, in Hz."""
 
-    def __init__(self, clock: Clock, lines: Sequence[Mapping[Timer, Line]]) -> None:
-        self._clock = clock
+    def __init__(self, clock: Clock, lines: Sequence[Mapping[Timer, Line]], frequency: int = FREQUENCY) -> None:
+        self._clock, self._frequency = clock, frequency
         self._offsets = [0] * len(lines)  # CNTVOFF_EL2 of each CPU
         self._timers = [{timer: _State(line) for timer, line in inputs.items()} for inputs in lines]
 
@@ -79,13 +85,10 @@ class GenericTimer:
         """MRS. None if EL0 may not read the register: then Unicorn raises the exception."""
         if not self._is_allowed(cpu, register):
             return None
-        offset = self._offsets[cpu.number]
         if register == COUNTER:
             return self._count()
-        if register == VIRTUAL_COUNTER:
-            return self._count() - offset & _WORD
-        if register == VIRTUAL_OFFSET:
-            return offset
+        if register not in _FIELDS:
+            return self._other(cpu, register)
         timer, field = _FIELDS[register]
         state = self._timers[cpu.number][timer]
         match field:
@@ -95,6 +98,12 @@ class GenericTimer:
                 return state.compare - self._counter_of(cpu.number, timer) & 0xFFFFFFFF
             case _Field.CTL:
                 return state.control | (ISTATUS if self._is_reached(cpu.number, timer) else 0)
+
+    def _other(self, cpu: "Cpu", register: SystemRegister) -> int:
+        offset = self._offsets[cpu.number]
+        if register == COUNTER_FREQUENCY:
+            return self._frequency
+        return offset if register == VIRTUAL_OFFSET else self._count() - offset & _WORD
 
     def write(self, cpu: "Cpu", register: SystemRegister, value: int) -> bool:
         """MSR. False if EL0 may not write the register, or if it is read-only."""
@@ -120,7 +129,7 @@ class GenericTimer:
     def deadline(self) -> int | None:
         """When the next timer that could interrupt reaches its compare value, in ns; None if there is none."""
         due = [
-            (state.compare + (self._offsets[number] if timer is Timer.VIRTUAL else 0)) * _TICK
+            -(-(state.compare + (self._offsets[number] if timer is Timer.VIRTUAL else 0)) * _SECOND // self._frequency)
             for number, timers in enumerate(self._timers)
             for timer, state in timers.items()
             if state.control & (ENABLE | IMASK) == ENABLE and not state.level
@@ -145,7 +154,7 @@ class GenericTimer:
         return bool(state.control & ENABLE) and self._counter_of(number, timer) >= state.compare
 
     def _count(self) -> int:
-        return self._clock.now() // _TICK
+        return self._clock.now() * self._frequency // _SECOND
 
     def _counter_of(self, number: int, timer: Timer) -> int:
         count = self._count()

@@ -12,12 +12,13 @@ import pytest
 from kinst.runtime.machine import devices
 from kinst.runtime.machine.devices.fdt import Node
 from kinst.runtime.machine.devices.fdt_reader import unflatten
+from kinst.targets.machines.kinds import device_file
 from kinst.targets.machines.machine import Space
-from kinst.targets.machines.registry import MACHINES
+from kinst.targets.machines.registry import MODELLED
 from tests.fuzz.traffic import Traffic
 
 FDT = b"\xd0\x0d\xfe\xed"
-each_board = pytest.mark.parametrize("name", MACHINES)
+each_board = pytest.mark.parametrize("name", MODELLED)
 
 
 @each_board
@@ -44,10 +45,10 @@ def test_what_acts_by_itself_is_asked_for_its_deadline(name: str) -> None:
 def test_models_are_files(name: str) -> None:
     files = [path for folder in devices.__path__ for path in Path(folder).rglob("*.py")]
     known = {path.stem for path in files} | {f"{path.parent.name}_{path.stem}" for path in files}
-    assert {facts.model for facts in Traffic(name).facts.devices.values()} <= known
+    assert {device_file(facts.model) for facts in Traffic(name).facts.devices.values()} <= known
 
 
-@pytest.mark.parametrize("name", [name for name in MACHINES if name != "pc-amd64"])
+@pytest.mark.parametrize("name", [name for name in MODELLED if name != "pc-amd64"])
 def test_each_device_is_in_the_device_tree(name: str) -> None:
     """Otherwise no kernel looks for it. A PC has ACPI instead, and devices that everybody expects."""
     traffic = Traffic(name)

@@ -1,0 +1,174 @@
+"""Addresses that no device of a board has, and that its board file gives rules for: accesses -> values, and a record of
+what was touched, by whom, how often.
+
+Their pages are mapped when the guest first accesses them, each to a page of a window of its own: a board may name
+gigabytes, and what is not touched costs nothing.
+"""
+
+from bisect import bisect_right
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+from kinst.runtime.machine.physical.frames import PAGE, UNMODELLED, UNMODELLED_PAGES
+from kinst.runtime.paging.walker import Access
+from kinst.targets.machines.machine import MachineFacts
+from kinst.targets.machines.registers import RangeFacts, Reads, Rule
+
+_MOST_REGISTERS: Final = 1 << 16
+_MOST_PLACES: Final = 16  # of a register's accesses that are remembered
+_WORD: Final = 4
+_FAULT: Final = Reads.FAULT
+
+
+@dataclass(slots=True, eq=False)
+class Register:
+    """A register that was touched. `places`: PCs of the blocks that accessed it, with how often."""
+
+    name: str  # "clock.PLLC", "clock+0x10", or an address
+    address: int  # physical
+    size: int
+    rule: Rule
+    value: int  # what was written last
+    reads: int = 0
+    writes: int = 0
+    given: int = 0  # what the last read gave
+    group: str = ""  # the range it is in, or its page
+    places: dict[int, int] = field(default_factory=dict)
+
+    @property
+    def is_named(self) -> bool:
+        """Whether the board file names it or its range."""
+        return not self.name.startswith("0x")
+
+    def read(self) -> int:
+        """What the next read gives."""
+        rule, count = self.rule, self.reads
+        self.reads += 1
+        match rule.kind:
+            case Reads.CONSTANT:
+                value = rule.value
+            case Reads.TOGGLE:
+                value = rule.value ^ (rule.bits if count & 1 else 0)
+            case Reads.COUNT:
+                value = rule.value + count * rule.step
+            case Reads.LIST:
+                value = rule.values[min(count, len(rule.values) - 1)]
+            case _:
+                value = self.value | (rule.bits if count >= rule.after else 0)
+        self.given = value & (1 << 8 * self.size) - 1
+        return self.given
+
+    def note(self, place: int) -> None:
+        """Note who accesses it."""
+        if place in self.places or len(self.places) < _MOST_PLACES:
+            self.places[place] = self.places.get(place, 0) + 1
+
+
+class Unmodelled:
+    """What a board has at addresses of no device. `otherwise` of the machine's bus, and a window of its own."""
+
+    def __init__(self, facts: MachineFacts, place: Callable[[], int]) -> None:
+        """`place` gives the PC of the access that is under way."""
+        self._ranges, self._starts = facts.ranges, [one.address for one in facts.ranges]
+        self._unnamed, self._place = facts.unnamed, place
+        self._pages: list[int] = []  # the physical page of each page of the window
+        self._frames: dict[int, int] = {}  # the other way round
+        self._registers: dict[int, Register] = {}  # by physical address
+        self.reads = 0
+        self.last: Register | None = None  # that was read
+
+    @property
+    def is_used(self) -> bool:
+        """Whether the board file says anything about such addresses."""
+        return bool(self._ranges) or self._unnamed is not None
+
+    @property
+    def touched(self) -> list[Register]:
+        """The registers that were accessed, by address."""
+        return sorted(self._registers.values(), key=lambda one: one.address)
+
+    def frame(self, physical: int, access: Access) -> int | None:
+        """The address in the window that stands for a physical address; None: an access there is a fault."""
+        if access is Access.FETCH:
+            return None
+        page = physical // PAGE
+        number = self._frames.get(page)
+        if number is None:
+            if len(self._pages) == UNMODELLED_PAGES or not self._answers(page * PAGE):
+                return None
+            number = self._frames[page] = len(self._pages)
+            self._pages.append(page)
+        return UNMODELLED + number * PAGE + physical % PAGE
+
+    def real(self, address: int) -> int:
+        """The physical address for one in the window; any other as it is."""
+        if address < UNMODELLED:
+            return address
+        number = (address - UNMODELLED) // PAGE
+        return self._pages[number] * PAGE + address % PAGE if number < len(self._pages) else address
+
+    def _answers(self, start: int) -> bool:
+        """Whether reads of a page give values, at least in a part of it."""
+        if self._unnamed is not None and self._unnamed.kind is not _FAULT:
+            return True
+        at = bisect_right(self._starts, start + PAGE - 1)
+        near = self._ranges[max(0, at - PAGE) : at]
+        return any(one.address + one.size > start and one.rule.kind is not _FAULT for one in near)
+
+    def read(self, address: int, size: int) -> int:
+        """Read `size` bytes at a physical address, or at one in the window."""
+        address = self.real(address)
+        return sum(self._read(address + at, min(size, _WORD)) << 8 * at for at in range(0, size, _WORD))
+
+    def write(self, address: int, size: int, value: int) -> None:
+        """Write `size` bytes at a physical address, or at one in the window."""
+        address = self.real(address)
+        for at in range(0, size, _WORD):
+            self._write(address + at, min(size, _WORD), value >> 8 * at)
+
+    def _read(self, address: int, size: int) -> int:
+        register = self._register(address)
+        if register is None:
+            return 0
+        register.note(self._place())
+        self.reads, self.last = self.reads + 1, register
+        return register.read() >> 8 * (address - register.address) & (1 << 8 * size) - 1
+
+    def _write(self, address: int, size: int, value: int) -> None:
+        register = self._register(address)
+        if register is None:
+            return
+        register.note(self._place())
+        register.writes += 1
+        shift, mask = 8 * (address - register.address), (1 << 8 * size) - 1
+        register.value = register.value & ~(mask << shift) | (value & mask) << shift
+
+    def _register(self, address: int) -> Register | None:
+        """The register at an address; None if too many were touched."""
+        known = self._registers.get(address & -_WORD)
+        if known is not None and known.address <= address < known.address + known.size:
+            return known
+        if len(self._registers) >= _MOST_REGISTERS:
+            return None
+        made = self._made(address)
+        return self._registers.setdefault(made.address, made)
+
+    def _made(self, address: int) -> Register:
+        at = bisect_right(self._starts, address) - 1
+        found = self._ranges[at] if at >= 0 else None
+        if found is None or address >= found.address + found.size:
+            where, rule = address & -_WORD, self._unnamed or Rule()
+            return Register(f"{where:#x}", where, _WORD, rule, rule.value, group=f"{where & -PAGE:#x}")
+        return _in_range(found, address)
+
+
+def _in_range(found: RangeFacts, address: int) -> Register:
+    offset = address - found.address
+    for one in found.registers:
+        if one.offset <= offset < one.offset + one.size:
+            name, start = f"{found.name}.{one.name}", found.address + one.offset
+            return Register(name, start, one.size, one.rule, one.rule.value, group=found.name)
+    start = address & -_WORD
+    name = f"{found.name}+{start - found.address:#x}"
+    return Register(name, start, _WORD, found.rule, found.rule.value, group=found.name)
