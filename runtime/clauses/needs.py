@@ -34,7 +34,7 @@ class Needs:
 def needs(clause: Clause) -> Needs:
     """What a clause reads, besides names of its probe and memory."""
     found = Needs()
-    for node in _nodes(clause):
+    for node in nodes_of(clause):
         match node:
             case program.Builtin():
                 _note(node, found)
@@ -64,7 +64,7 @@ def _note(node: program.Builtin, found: Needs) -> None:
         found.others.add(name if index is None else f"{name}[]")
 
 
-def _nodes(clause: Clause) -> Iterator[program.Expression | program.Action]:
+def nodes_of(clause: Clause) -> Iterator[program.Expression | program.Action]:
     """All expressions and actions of a clause, in no order."""
     left: list[object] = [clause.predicate, *clause.actions]
     while left:

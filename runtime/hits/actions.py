@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, MutableSequence, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 from kinst.runtime.hits.replayed import Replay
 from kinst.runtime.trap.delivery import Delivery, Way
@@ -13,13 +13,17 @@ _CALLED: Final = Delivery(Way.DISPATCH, "a function in Python is called there")
 
 @dataclass(frozen=True, slots=True)
 class Reads:
-    """What an action reads, besides the probe and the CPU: arguments by number, and indexes in the trap frame; the
-    time, and the key of the thread."""
+    """What an action reads, besides the CPU: arguments by number, and indexes in the trap frame; the time, and the key
+    of the thread. What only records have that an image kept: words of the current task, and memory, the stack's too.
+    `has_probe` matters only there: elsewhere hits of different probes are never taken together."""
 
     arguments: frozenset[int] = frozenset()
     registers: frozenset[int] = frozenset()
     has_time: bool = False
     has_thread: bool = False
+    has_probe: bool = False
+    has_task: bool = False
+    has_memory: bool = False
 
     def __bool__(self) -> bool:
         return bool(self.arguments or self.registers)
@@ -30,6 +34,9 @@ class Reads:
             self.registers | other.registers,
             self.has_time or other.has_time,
             self.has_thread or other.has_thread,
+            self.has_probe or other.has_probe,
+            self.has_task or other.has_task,
+            self.has_memory or other.has_memory,
         )
 
     def registers_of(self, enabling: Enabling) -> frozenset[int]:
@@ -47,6 +54,33 @@ NOTHING: Final = Reads()
 Count = Callable[[Enabling, int, int, MutableSequence[int]], None]
 
 
+class Additions(Protocol):
+    """What actions add to aggregations, until it is known that all of it counts."""
+
+    def times(self, hits: int) -> None:
+        """Count what was added since the last call so many times."""
+        ...
+
+    def keep(self) -> None:
+        """All that was counted so far counts."""
+        ...
+
+    def drop(self) -> None:
+        """Nothing since the last `keep` counts."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Alike:
+    """What an action that only aggregates does for records of an image: it runs once for those that are equal in what
+    it `reads`. `run` raises Fault: each of them has a fault, to be reported in its turn, so they are fired one by one
+    instead."""
+
+    reads: Reads
+    run: Callable[[Firing], None]
+    additions: Additions
+
+
 def counted_once(count: Count) -> Replay:
     """The replay of a single record of an action that counts."""
     return lambda firing: count(firing.enabling, firing.cpu, 1, firing.frame.regs)
@@ -55,11 +89,11 @@ def counted_once(count: Count) -> Replay:
 class Dispatched:
     """An action that runs when its probe is hit."""
 
-    __slots__ = ("delivery", "run")
+    __slots__ = ("alike", "delivery", "run")
 
-    def __init__(self, run: Callable[[Firing], None], why: str) -> None:
-        """`why` it cannot run later."""
-        self.run, self.delivery = run, Delivery(Way.DISPATCH, why)
+    def __init__(self, run: Callable[[Firing], None], why: str, alike: Alike | None = None) -> None:
+        """`why` it cannot run later; `alike`: see `Batched`."""
+        self.run, self.delivery, self.alike = run, Delivery(Way.DISPATCH, why), alike
 
     def __call__(self, firing: Firing) -> None:
         """Do what a hit does."""
@@ -69,7 +103,7 @@ class Dispatched:
 class Batched:
     """An action that may run later than the hit, as long as this cannot be observed: see `kinst.runtime.hits`."""
 
-    __slots__ = ("count", "delivery", "reads", "replay", "run")
+    __slots__ = ("alike", "count", "delivery", "reads", "replay", "run")
 
     def __init__(
         self,
@@ -78,12 +112,15 @@ class Batched:
         reads: Reads,
         replay: Replay,
         count: Count | None = None,
+        alike: Alike | None = None,
     ) -> None:
         """`run` is called at a hit that is dispatched after all, `replay` for a record of one; both read what `reads`
         names, and an action that is replayed settles earlier records in `run`. `count` does for several hits in which
-        all that is the same what `run` does for each; only what is replayed has none."""
+        all that is the same what `run` does for each; only what is replayed has none. `alike` is for records that an
+        image kept, if it may take them together."""
         assert (delivery.way in (Way.COUNT, Way.RECORD)) == (count is not None)
         self.run, self.delivery, self.reads, self.replay, self.count = run, delivery, reads, replay, count
+        self.alike = alike
 
     def __call__(self, firing: Firing) -> None:
         """Do what a hit does now."""
@@ -101,13 +138,19 @@ def delivery_of(action: Callable[[Firing], None]) -> Delivery:
 
 
 def called_at(action: Callable[[Firing], None]) -> Callable[[Firing], None]:
-    """What a site calls at a hit. A dispatched action is unwrapped, which saves each hit a call."""
-    return action.run if isinstance(action, Dispatched) else action
+    """What a site calls at a hit. A dispatched action is unwrapped, which saves each hit a call, unless its hits come
+    as records."""
+    return action.run if isinstance(action, Dispatched) and action.alike is None else action
 
 
 def reads_of(action: Callable[[Firing], None]) -> Reads:
     """What must be recorded of a hit for an action that runs later."""
     return action.reads if isinstance(action, Batched) else NOTHING
+
+
+def alike_of(action: Callable[[Firing], None]) -> Alike | None:
+    """What an action does for records that are alike; None: it wants each by itself."""
+    return action.alike if isinstance(action, Batched | Dispatched) else None
 
 
 BatchedRuns = Sequence[tuple[Batched, Enabling]]

@@ -6,7 +6,7 @@ from functools import reduce
 from operator import or_
 from typing import Protocol, TypeVar
 
-from kinst.runtime.hits.actions import NOTHING, Batched, Count, Dispatched, Reads, counted_once
+from kinst.runtime.hits.actions import NOTHING, Alike, Batched, Count, Dispatched, Reads, counted_once
 from kinst.runtime.hits.replayed import Replay
 from kinst.runtime.trap.delivery import DISPATCHED, Delivery, Way
 from kinst.runtime.trap.trap import Enabling, Firing
@@ -41,13 +41,20 @@ class ClauseAction:
     reads: Reads = NOTHING
     count: Count | None = None  # of what is counted or recorded
     replay: Replay | None = None  # of what is replayed
+    alike: Alike | None = None  # of what only aggregates, where an image recorded the hits
 
 
 class Combining:
     """Makes the actions of probes."""
 
     def __init__(
-        self, begin: Run | None, consume: Callable[[], None] | None, counted: Count | None, replays: Replays | None
+        self,
+        begin: Run | None,
+        consume: Callable[[], None] | None,
+        counted: Count | None,
+        replays: Replays | None,
+        *,
+        takes_together: bool = False,
     ) -> None:
         """What actions do besides their clauses.
 
@@ -56,8 +63,11 @@ class Combining:
             consume: called after the clauses of a firing if one of them is prompt.
             counted: called before the clauses for several hits at once, in place of `begin` for each.
             replays: settles records before anything is dispatched; None: nothing is replayed.
+            takes_together: records of an image that are alike may be taken together: no clause sees what others have
+                aggregated until then, or ends the run.
         """
         self._begin, self._consume, self._replays = begin, consume, replays
+        self._takes_together = takes_together and begin is None and counted is None
         self._counted = [] if counted is None else [counted]
 
     def action(self, clauses: Sequence[ClauseAction]) -> Batched | Dispatched:
@@ -65,7 +75,7 @@ class Combining:
         dearest = max((clause.delivery for clause in clauses), key=lambda one: one.way)
         match dearest.way:
             case Way.DISPATCH:
-                return Dispatched(self._now(clauses), dearest.why)
+                return Dispatched(self._now(clauses), dearest.why, self._alike(clauses))
             case Way.REPLAY:
                 reads = _reads_of(clauses)
                 return Batched(self._now(clauses, reads), dearest, reads, all_of([_later(one) for one in clauses]))
@@ -73,7 +83,14 @@ class Combining:
                 counts = [clause.count for clause in clauses if clause.count is not None]
                 count = _each([*self._counted, *counts])
                 run = self._after_begin([clause.run for clause in clauses])
-                return Batched(run, dearest, _reads_of(clauses), counted_once(count), count)
+                return Batched(run, dearest, _reads_of(clauses), counted_once(count), count, self._alike(clauses))
+
+    def _alike(self, clauses: Sequence[ClauseAction]) -> Alike | None:
+        each = [clause.alike for clause in clauses if clause.alike is not None]
+        if not self._takes_together or len(each) < len(clauses):
+            return None
+        reads = reduce(or_, (one.reads for one in each))
+        return each[0] if len(each) == 1 else Alike(reads, all_of([one.run for one in each]), each[0].additions)
 
     def _after_begin(self, runs: Sequence[Run]) -> Run:
         return all_of(runs if self._begin is None else [self._begin, *runs])

@@ -11,6 +11,7 @@ Implements `kinst.runtime.clauses.environment.Environment`.
 import copy
 import time
 from collections.abc import Callable, Iterable, Mapping, MutableSequence, Sequence
+from dataclasses import replace
 from typing import Any, Final, Protocol
 
 from kinst.runtime.clauses.aggregations import AggregationStore, Contents
@@ -44,6 +45,7 @@ from kinst.runtime.hits.explained import delivery_text
 from kinst.runtime.machine.configuration import ClockKind, End
 from kinst.runtime.providers.dtrace import BEGIN, END, ERROR, TRACER_THREAD
 from kinst.runtime.providers.provider import Action, Identifiers, Probe
+from kinst.runtime.tracing.alike_hits import AlikeHits, takes_together
 from kinst.runtime.tracing.enablings import Enabled, Enablings
 from kinst.runtime.tracing.hits import Hit, PythonAction, enclosed
 from kinst.runtime.tracing.host.contract import blank_firing
@@ -151,6 +153,7 @@ class Tracer:
         self.totals = Totals(options)
         surroundings.scratch.bound(options.number("scratchsize"))
         self.state = State(self, self.buffers, self.speculations, self.store, surroundings.scratch)
+        self._alike = AlikeHits(self.store, has_records=surroundings.timestamp is not None)
         # Clauses that replay recorded hits share everything with the others but `is_tracing`. A clause with exit()
         # stops `state` at once; the hits that were recorded before it are replayed then, and only after them this
         # stops.
@@ -193,7 +196,10 @@ class Tracer:
         counted = None if self.hits is None else self.hits.count
         clauses = [*enabled, *called]
         has_replays = any(one.clause.delivery.way is Way.REPLAY for one in clauses)
-        combining = Combining(self._beginning(), self._act, counted, self._replays if has_replays else None)
+        combining = Combining(
+            *(self._beginning(), self._act, counted, self._replays if has_replays else None),
+            takes_together=not called and takes_together(zip(self.clauses, enabled, strict=True), self._providers),
+        )
         self._enablings = Enablings(clauses, combining)
         # dtrace_state_go() checks the buffers after the ECBs are made, and before any probe can fire.
         self._fit_buffers([clause for clause, one in zip(self.clauses, enabled, strict=True) if END in one.probes])
@@ -210,6 +216,8 @@ class Tracer:
         wrapped = matching.wrapped(clause.description, run)
         # In an inlined copy the wrapper reads arguments by DWARF and tests conditional exits: no recorder can do that.
         action = self._action(clause, wrapped, delivery if wrapped is run else _INLINED)
+        if wrapped is run:
+            action = replace(action, alike=self._alike.of(clause, len(self.clauses), self.state, self))
         self._became.append(action.delivery)
         self.buffers.weigh(len(self.clauses), printed_values(clause.actions, self.options.number("strsize")))
         self.clauses.append(clause)

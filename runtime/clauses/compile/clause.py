@@ -32,20 +32,27 @@ from kinst.runtime.trap.faults import Fault
 from kinst.runtime.trap.trap import Firing
 
 Compiled = Callable[[Firing], None]
+OnFault = Callable[[Firing, int, int, Fault], None]  # the numbers are those of the clause and of its action
 
 
 def compile_clause(
-    clause: Clause, number: int, state: State, environment: Environment, sources: Mapping[str, str] | None = None
+    clause: Clause,
+    number: int,
+    state: State,
+    environment: Environment,
+    sources: Mapping[str, str] | None = None,
+    on_fault: OnFault | None = None,
 ) -> Compiled:
     """The function of a clause. `number` is its index in the session's list, by which records and faults name it.
     `sources` replaces statements of `LOCALS`, which read facts about the hit, for a clause that does not run at the
-    hit.
+    hit. `on_fault` is called instead of the environment's `fault`.
 
     Raises:
         DError: D_UNKNOWN if the clause nests too deeply, or if its structs and arrays are too large.
     """
     try:
-        return _Compilation(clause, number, state, environment, {**LOCALS, **(sources or {})}).function()
+        compilation = _Compilation(clause, number, state, environment, {**LOCALS, **(sources or {})})
+        return compilation.function(on_fault or environment.fault)
     except (RecursionError, MemoryError) as error:  # Python's parser raises MemoryError at its own limits
         raise DError("D_UNKNOWN", "expression is nested too deep", clause.span) from error
     except Fault as fault:
@@ -62,13 +69,13 @@ class _Compilation:
         self._expressions = Expressions(state, environment, number, sources)
         self._actions = Actions(self._expressions, clause.record_size)
 
-    def function(self) -> Compiled:
+    def function(self, on_fault: OnFault) -> Compiled:
         """Generate the text, compile it, bind its names."""
         self._body()
         expressions = self._expressions
         source, numbers = self._source()
         names = expressions.names
-        names.update(state=self._state, Fault=Fault, abort=self._aborter(numbers))
+        names.update(state=self._state, Fault=Fault, abort=self._aborter(numbers, on_fault))
         names.update(reserve=self._state.buffers.reserve, reset=self._state.scratch.reset)
         exec(compile(source, f"<clause {self._number}>", "exec"), names)  # the text is generated here
         compiled: Compiled = names["clause"]  # type: ignore[assignment]
@@ -117,16 +124,16 @@ class _Compilation:
             lines += [f" def part{index}():", *shared, *("  " + line for line in part)]
         return lines
 
-    def _aborter(self, numbers: list[int]) -> Callable[[Firing, Fault], None]:
+    def _aborter(self, numbers: list[int], on_fault: OnFault) -> Callable[[Firing, Fault], None]:
         """A function that reports a fault. The line number in the traceback gives the action: a clause that does not
         fault pays nothing for it."""
-        fault_handler, number = self._environment.fault, self._number
+        number = self._number
 
         def abort(firing: Firing, fault: Fault) -> None:
             traceback = fault.__traceback__
             assert traceback is not None
             action = numbers[traceback.tb_lineno]
             fault.__traceback__ = None  # it would keep its frames alive
-            fault_handler(firing, number, action, fault)
+            on_fault(firing, number, action, fault)
 
         return abort

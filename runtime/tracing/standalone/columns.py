@@ -26,6 +26,10 @@ class CpuSource:
         number = word >> self.shift & self.mask
         return self.order.get(number, number)
 
+    def numbers(self, words: NDArray[np.uint64]) -> NDArray[np.uint64]:
+        """The numbers in words, as they are there."""
+        return words >> np.uint64(self.shift) & np.uint64(self.mask)
+
 
 def own_number(arch: ArchFacts) -> CpuSource:
     """The number that the hardware gives the CPU."""

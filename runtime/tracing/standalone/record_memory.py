@@ -22,11 +22,13 @@ class RecordMemory:
         self._members: Mapping[int, int] = _NOTHING
         self._sp, self._stack = 0, b""
         self.is_cut = False  # the stack was read beyond what was recorded of it
+        self.seen = set[int]()  # the words of the stack that were read, by number
 
     def show(self, task: int, members: Mapping[int, int], sp: int, stack: bytes) -> None:
         """Show a record: words of the task by their offsets, and the recorded part of the stack, which begins at
         `sp`."""
         self.is_cut = False
+        self.seen.clear()
         self.task, self._members, self._sp, self._stack = task, members, sp, stack
 
     def hide(self) -> None:
@@ -42,6 +44,7 @@ class RecordMemory:
         """See `Memory`."""
         at = address - self._sp
         if 0 <= at <= len(self._stack) - size:
+            self.seen.update(range(at // WORD, (at + size - 1) // WORD + 1))
             return self._stack[at : at + size]
         found = self._of_task(address, size)
         return found if found is not None and len(found) == size else self._constant.read(address, size)

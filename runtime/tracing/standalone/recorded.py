@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from kinst.rewriter.program import Program
 from kinst.runtime.clauses.scratch import Scratch
-from kinst.runtime.hits.actions import Batched
+from kinst.runtime.hits.actions import Additions, Alike, Batched, alike_of
 from kinst.runtime.patched.sites import Argument, ArgumentAt, SiteTable
 from kinst.runtime.tracing.host.surroundings import SCRATCH
+from kinst.runtime.tracing.standalone.alike_records import AlikeRecords, Group, pop, push
 from kinst.runtime.tracing.standalone.columns import CpuSource, columns_of, own_number
 from kinst.runtime.tracing.standalone.constants import ConstantMemory
 from kinst.runtime.tracing.standalone.findings import Found
@@ -73,6 +74,7 @@ class RecordedHits:
             registers.index(name): column for name, column in self.columns.named.items() if name in registers
         }
         self._known = frozenset((*self._numbers, self._arch.pc))
+        self._alike = AlikeRecords(self.columns, self._numbers, cpu, lambda row: self._site(row)[1])
 
     def now(self) -> int:
         """The time that clauses see, in ns: that of the record that fires, or of the last one that did, or in BEGIN of
@@ -122,13 +124,67 @@ class RecordedHits:
                 assert isinstance(one.action, Batched), "others were refused"
                 assert one.action.count is not None
                 one.action.count(one, firing.cpu, hits, [])
-        columns, records = self.columns, found.records
+        if len(found.records):
+            self._fire_records(found.records, firing)
+        self.memory.hide()
+        firing.run_on(_CPU)
+
+    def _fire_records(self, records: NDArray[np.uint64], firing: Firing) -> None:
+        """First those that are alike: aggregations do not depend on the order of hits, and nobody looks at them before
+        the others have fired."""
+        groups, single = self._alike.divide(records)
+        if groups and not self._fire_alike(groups, records, firing):
+            single = np.arange(len(records))
+        if len(single):
+            self._fire_each(records if len(single) == len(records) else records[single], firing)
+        if self.columns.time is not None:
+            self._last = self._nanoseconds(int(records[-1, self.columns.time]))
+
+    def _fire_alike(self, groups: list[Group], records: NDArray[np.uint64], firing: Firing) -> bool:
+        """Whether all went well: if an action has faulted, nothing was done."""
+        shown, stack, used = records[:, : self.columns.plain], self.columns.stack, set[Additions]()
+        while groups:
+            group = pop(groups)
+            words = b"" if stack is None else _words_of(records[group.first, stack:])
+            alikes = self._fire_first(shown[group.first].tolist(), words, firing)
+            if alikes is None:
+                return False
+            hits, others = self._alike.without(group, records, self.memory.seen)
+            push(groups, others)
+            for additions in {alike.additions for alike in alikes}:
+                additions.times(hits)
+                used.add(additions)
+        for additions in used:
+            additions.keep()
+        return True
+
+    def _fire_first(self, record: list[int], stack: bytes, firing: Firing) -> list[Alike] | None:
+        """Run what is to be done for the records like this one; None: one of the actions has faulted."""
+        self._show(record, stack, firing)
+        found = list[Alike]()
+        try:
+            for one in self._set(record, firing):
+                alike = alike_of(one.action)
+                assert alike is not None, "others fire one by one"
+                found.append(alike)
+                firing.enabling = one
+                alike.run(firing)
+        except Fault:
+            found[-1].additions.drop()
+            self._alike.give_up(found[-1])
+            return None
+        finally:
+            self._registers.known = frozenset()
+        return found
+
+    def _fire_each(self, records: NDArray[np.uint64], firing: Firing) -> None:
+        columns = self.columns
         stacks = None if columns.stack is None else records[:, columns.stack :]
         for row, record in enumerate(records[:, : columns.plain].tolist()):
             self._show(record, b"" if stacks is None else _words_of(stacks[row]), firing)
-            self._fire(record, firing)
-        self.memory.hide()
-        firing.run_on(_CPU)
+            for one in self._set(record, firing):
+                firing.fire(one)
+            self._registers.known = frozenset()
 
     def _show(self, record: list[int], stack: bytes, firing: Firing) -> None:
         """Set memory, and the firing's thread and CPU, to those of a record."""
@@ -143,7 +199,8 @@ class RecordedHits:
             task = 0 if columns.task is None else record[columns.task]
             self.memory.show(task, members if task else {}, 0 if sp is None else record[sp], stack)
 
-    def _fire(self, record: list[int], firing: Firing) -> None:
+    def _set(self, record: list[int], firing: Firing) -> tuple[Enabling, ...]:
+        """Set registers, arguments and the time to those of a record; returns what happens at its site."""
         address, enablings = self._site(record[0])
         self._values.update((name, record[column]) for name, column in self.columns.named.items())
         self._registers[self._arch.pc] = address
@@ -153,9 +210,7 @@ class RecordedHits:
         self._registers.known = self._known
         if self.columns.time is not None:
             self._last = self._nanoseconds(record[self.columns.time])
-        for one in enablings:
-            firing.fire(one)
-        self._registers.known = frozenset()
+        return enablings
 
     def _site(self, row: int) -> tuple[int, tuple[Enabling, ...]]:
         found = self._sites.get(row)

@@ -1,0 +1,184 @@
+"""Records of many hits -> those that are equal in what the clauses of their sites read, taken together.
+
+A site has a kind: which columns of its records its clauses read, and, if they do not read the probe, which clauses. The
+records of one kind are compared by these columns only. Of the stack it is not known in advance which words are read:
+the first record of some that are equal so far says it, and those that differ in these words are compared again.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from heapq import heapify, heappop, heappush
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinst.runtime.hits.actions import Alike, alike_of
+from kinst.runtime.hits.distinct import distinct
+from kinst.runtime.tracing.standalone.columns import Columns, CpuSource
+from kinst.runtime.trap.trap import Enabling
+
+_SITE: Final = 0  # the column
+_SINGLE: Final = 0  # the kind of sites whose records fire one by one
+_UNKNOWN: Final = -1
+Rows = NDArray[np.intp]
+Records = NDArray[np.uint64]
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """Records of one kind have the same meaning. `columns`: what is read, without the stack."""
+
+    columns: tuple[int, ...]
+    has_stack: bool
+    clauses: tuple[int, ...]  # their identities; none where the site is among the columns
+
+
+@dataclass(order=True, slots=True)
+class Group:
+    """Records that are equal in what is read, as far as that is known. `rows` is None where it is, and else has them
+    all."""
+
+    first: int
+    hits: int
+    rows: Rows | None = field(compare=False, default=None)
+
+
+class AlikeRecords:
+    """The sites of one image."""
+
+    def __init__(
+        self,
+        columns: Columns,
+        registers: dict[int, int],
+        cpu: CpuSource,
+        enablings: Callable[[int], Sequence[Enabling]],
+    ) -> None:
+        """`registers` has the columns of registers, by their index in the trap frame; `enablings` gives those of the
+        site in a row."""
+        self._columns, self._registers, self._cpu, self._enablings = columns, registers, cpu, enablings
+        self._numbers: dict[_Kind, int] = {}
+        self._kinds: list[_Kind | None] = [None]  # by number; the first stands for `_SINGLE`
+        self._kind_of = np.zeros(0, np.int32)  # by row of a site
+        self._faulty = set[int]()  # identities of what has faulted
+
+    def divide(self, records: Records) -> tuple[list[Group], Rows]:
+        """A heap of groups of records, by the first of each, and the rows of those that fire one by one."""
+        kinds, groups = self._kinds_of(records[:, _SITE]), list[Group]()
+        present = np.flatnonzero(np.bincount(kinds, minlength=len(self._kinds))).tolist()
+        for number in present:
+            kind = self._kinds[number]
+            if kind is not None:
+                rows = None if len(present) == 1 else np.flatnonzero(kinds == number)
+                groups += self._groups(kind, records, rows)
+        heapify(groups)
+        return groups, np.flatnonzero(kinds == _SINGLE)
+
+    def give_up(self, alike: Alike) -> None:
+        """An action has faulted: from now on its sites' records fire one by one."""
+        self._faulty.add(id(alike))
+        self._kind_of.fill(_UNKNOWN)
+
+    # -- kinds --------------------------------------------------------------------------------------------------------
+
+    def _kinds_of(self, sites: Records) -> NDArray[np.int32]:
+        rows = sites.astype(np.intp)
+        highest = int(rows.max(initial=-1))
+        if highest >= len(self._kind_of):
+            more = np.full(highest + 1 - len(self._kind_of), _UNKNOWN, np.int32)
+            self._kind_of = np.concatenate([self._kind_of, more])
+        found: NDArray[np.int32] = self._kind_of[rows]
+        if found.min(initial=0) < 0:
+            for row in np.unique(rows[found < 0]).tolist():
+                self._kind_of[row] = self._number_of(row)
+            found = self._kind_of[rows]
+        return found
+
+    def _number_of(self, row: int) -> int:
+        kind = self._kind(self._enablings(row))
+        if kind is None:
+            return _SINGLE
+        number = self._numbers.setdefault(kind, len(self._kinds))
+        if number == len(self._kinds):
+            self._kinds.append(kind)
+        return number
+
+    def _kind(self, enablings: Sequence[Enabling]) -> _Kind | None:
+        """None: their records fire one by one."""
+        columns, has_stack, clauses = set[int](), False, list[int]()
+        for one in enablings:
+            alike = alike_of(one.action)
+            own = None if alike is None or id(alike) in self._faulty else self._read(one, alike)
+            if alike is None or own is None:
+                return None
+            columns |= own
+            has_stack |= alike.reads.has_memory and self._columns.stack is not None
+            clauses.append(id(alike))
+        return _Kind(tuple(sorted(columns)), has_stack, () if _SITE in columns else tuple(clauses))
+
+    def _read(self, enabling: Enabling, alike: Alike) -> set[int] | None:
+        """The columns that an action reads of the records of a probe; None: more than that."""
+        reads, columns, known = alike.reads, self._columns, self._registers
+        found = {known[number] for number in reads.registers if number in known}
+        if reads.has_probe:
+            found.add(_SITE)
+        if reads.has_task or reads.has_memory:
+            found |= {*columns.members.values(), *(() if columns.task is None else (columns.task,))}
+        if reads.has_memory:
+            found |= {*known.values(), *(() if columns.stack is None else (columns.stack,))}
+        for index in reads.arguments:
+            own, registers = columns.named.get(f"arg{index}"), enabling.registers(index)
+            if own is None and registers is None:
+                return None
+            if own is None or registers is None:
+                found.add(_SITE)  # probes have different arguments
+            found |= {known[number] for number in registers or () if own is None and number in known}
+            found |= set() if own is None else {own}
+        return found
+
+    # -- groups -------------------------------------------------------------------------------------------------------
+
+    def _groups(self, kind: _Kind, records: Records, rows: Rows | None) -> Iterator[Group]:
+        """`rows` are those of the kind; None: all."""
+        some = records if rows is None else records[rows]
+        keys = np.ascontiguousarray(some[:, list(kind.columns)].T)
+        if self._columns.cpu is not None:
+            keys = np.concatenate([keys, self._cpu.numbers(some[:, self._columns.cpu])[None]])
+        if not len(keys):
+            keys = np.zeros((1, len(some)), np.uint64)
+        if kind.has_stack:
+            return _by_rows(keys, rows)
+        first, hits = distinct(keys)
+        return map(Group, (first if rows is None else rows[first]).tolist(), hits.tolist())
+
+    def without(self, group: Group, records: Records, words: set[int]) -> tuple[int, Group | None]:
+        """How many of a group are equal to its first in some words of the stack as well, and the others."""
+        if group.rows is None:
+            return group.hits, None
+        at = self._columns.stack
+        assert at is not None, "without a stack groups are final"
+        read = records[np.ix_(group.rows, np.array(sorted(words), np.intp) + at + 1)]
+        is_other = (read != read[0]).any(axis=1)
+        left = group.rows[is_other]
+        return len(group.rows) - len(left), Group(int(left[0]), len(left), left) if len(left) else None
+
+
+def _by_rows(keys: Records, rows: Rows | None) -> Iterator[Group]:
+    """Groups with all of their rows."""
+    order = np.lexsort(keys)
+    ordered = keys[:, order]
+    borders = np.flatnonzero((ordered[:, 1:] != ordered[:, :-1]).any(axis=0)) + 1
+    for some in np.split(order, borders):
+        own = some if rows is None else rows[some]  # ascending: the sort is stable
+        yield Group(int(own[0]), len(own), own)
+
+
+def push(groups: list[Group], group: Group | None) -> None:
+    """Put what is left of a group back on the heap."""
+    if group is not None:
+        heappush(groups, group)
+
+
+def pop(groups: list[Group]) -> Group:
+    """Take the group whose first record is the earliest."""
+    return heappop(groups)
