@@ -45,7 +45,7 @@ class Mapper:
 
     def __init__(self, image: Image, place: Place, memory: SharedRam, debugger: Debugger) -> None:
         """Set the breakpoints; the guest has not begun. Raises StubError."""
-        self._path, self._place, self._memory = image.path, place, memory
+        self._place, self._memory = place, memory
         self._regime, self._debugger = regime_of(image.facts), debugger
         self._loads = dict[int, int]()  # the words of instructions, by address
         for link, word in _loads(image, self._regime):
@@ -119,7 +119,7 @@ class Mapper:
         moved = next((one for one in tables.code_at(self._place.physical(text)) if one != own), None)
         if moved is not None:
             raise MachineError(
-                f"{self._path}: moves itself by {(moved - text) % tables.span:#x} bytes (KASLR), away from the "
+                f"the kernel moves itself by {(moved - text) % tables.span:#x} bytes (KASLR), away from the "
                 "trampolines in front of it: add nokaslr to --append"
             )
 
@@ -127,7 +127,7 @@ class Mapper:
         """A page for another table, aligned to its size. Raises MachineError: there are no more."""
         start = self._free + -self._free % size
         if start + size > self._place.physical(self._place.layout.tables.stop):
-            raise MachineError(f"{self._path}: uses more page tables than there is room for ours in")
+            raise MachineError("the kernel uses more page tables than there is room for ours in")
         self._free = start + size
         return start
 
