@@ -88,7 +88,9 @@ MACHINES = [
 @pytest.fixture
 def ram() -> SharedRam:
     found = SharedRam(SIZE)
-    found.place(f'FlatView #0\n AS "memory", root: system\n  {RAM:016x}-{RAM + SIZE - 1:016x} (prio 0, ram): kinst-ram\n')
+    found.place(
+        f'FlatView #0\n AS "memory", root: system\n  {RAM:016x}-{RAM + SIZE - 1:016x} (prio 0, ram): kinst-ram\n'
+    )
     return found
 
 
@@ -173,10 +175,11 @@ def test_a_block_that_maps_the_text_gives_pages_their_attributes(machine: Machin
     tables, text = Tables(root.form, ROOT, ram, Pages()), (1 << 64) - (1 << 30)
     tables.add(machine.code, text, RAM, tables.page_size, is_code=True)
     # The table of the last level becomes a block of 2 MiB.
-    for level, shift in enumerate(root.form.shifts[:-1]):
-        table = ROOT if level == 0 else root.form.target(entry)
+    table = place = ROOT
+    for shift in root.form.shifts[:-1]:
         place = table + 8 * (text >> shift & 0x1FF)
         (entry,) = struct.unpack("<Q", ram.read(Space.PHYSICAL, place, 8))
+        table = root.form.target(entry)
     is_arm = machine.regime is ARM64
     block = (machine.code & ~2 | 1 << 52 | RAM) if is_arm else (machine.code | 1 << 63 | RAM >> 2)
     ram.write(place, struct.pack("<Q", block & ~(1 << 63)))
