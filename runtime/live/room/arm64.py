@@ -7,8 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from kinst.runtime.live.room.debugger import Debugger
-from kinst.runtime.live.room.regime import Root
+from kinst.runtime.live.room.regime import Cpu, Root
 from kinst.runtime.live.room.tables import Entries
 from kinst.targets.arch.code_shape import Pattern
 
@@ -79,13 +78,13 @@ class Arm64:
     load: Pattern = Pattern(0xFFFF_FFE0, 0xD518_2020)
     step = 4
 
-    def roots(self, load: int, debugger: Debugger) -> Iterator[Root]:
+    def roots(self, load: int, cpu: Cpu) -> Iterator[Root]:
         """Two: TTBR1 has high addresses; TTBR0, which was loaded before, has low ones."""
         # A kernel at EL2 writes to that level's registers by the names of EL1 (VHE).
-        level = 2 if debugger.register(_CPSR) >> 2 & 3 == _HYPERVISOR else 1
-        control = debugger.named_register(f"tcr_el{level}")
-        number, low = load & 0x1F, debugger.named_register(f"ttbr0_el{level}")
-        high = debugger.register(number) if number < 31 else 0
+        level = 2 if cpu.register(_CPSR) >> 2 & 3 == _HYPERVISOR else 1
+        control = cpu.named_register(f"tcr_el{level}")
+        number, low = load & 0x1F, cpu.named_register(f"ttbr0_el{level}")
+        high = cpu.register(number) if number < 31 else 0
         for register, size, granule, own in (
             (high, control >> 16 & 0x3F, _GRANULES[1].get(control >> 30 & 3), True),
             (low, control & 0x3F, _GRANULES[0].get(control >> 14 & 3), False),

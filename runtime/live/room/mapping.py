@@ -7,6 +7,7 @@ tables are copies of the kernel's half: when tables have the room without our do
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from enum import Enum
 from typing import Final
 
 import numpy as np
@@ -40,12 +41,20 @@ class Place:
         return link - self.layout.code.start + self.code
 
 
+class _State(Enum):
+    """What tables have been found to have."""
+
+    NO_KERNEL = 0
+    THERE = 1  # the room
+    ADDED = 2  # the kernel only, and the room now
+
+
 class Mapper:
     """Adds the room of one guest to its tables."""
 
     def __init__(self, image: Image, place: Place, memory: SharedRam, debugger: Debugger) -> None:
         """Set the breakpoints; the guest has not begun. Raises StubError."""
-        self._path, self._place, self._memory = image.path, place, memory
+        self._place, self._memory = place, memory
         self._regime, self._debugger = regime_of(image.facts), debugger
         self._loads = dict[int, int]()  # the words of instructions, by address
         for link, word in _loads(image, self._regime):
@@ -72,39 +81,41 @@ class Mapper:
     def _at_stop(self) -> None:
         at = self._debugger.register(_PC)
         if at in self._loads:
-            found = [self._has_room(root) for root in self._regime.roots(self._loads[at], self._debugger)]
-            if False in found:
-                self._settled = 0
-            self._settled += True in found
-        self._is_done = self._settled >= _SETTLED
+            self._settle([self._state(root) for root in self._regime.roots(self._loads[at], self._debugger)])
         if self._is_done:
             self._debugger.leave()
         else:
             self._debugger.go_on(at)
 
-    def _has_room(self, root: Root) -> bool | None:
-        """Whether tables had the room already; else they have it now. None: they do not map the kernel."""
-        tables, layout, place = (
-            Tables(root.form, root.address, self._memory, self._page),
-            self._place.layout,
-            self._place,
-        )
-        found = None
-        for is_used, text, start in (
-            (root.has_kernel, place.text, layout.data.start),
-            (root.has_identity, place.physical(place.text), place.physical(layout.data.start)),
-        ):
-            leaf = tables.leaf(text) if is_used else None
-            if leaf is None or leaf[1] != place.physical(place.text) or not root.form.is_code(leaf[0]):
-                continue
-            if tables.leaf(start) is not None:
-                found = True if found is None else found
-                continue
-            found = False
-            self._add(tables, leaf[0], start - layout.data.start)
-        if found is None and root.has_kernel:
-            self._check_moved(tables)
+    def _settle(self, found: list[_State]) -> None:
+        if _State.ADDED in found:
+            self._settled = 0
+        elif _State.THERE in found:
+            self._settled += 1
+        self._is_done = self._settled >= _SETTLED
+
+    def _state(self, root: Root) -> _State:
+        """Add the room to tables that lack it, if they map the kernel."""
+        tables, text = Tables(root.form, root.address, self._memory, self._page), self._place.text
+        found = _State.NO_KERNEL
+        if root.has_kernel:
+            found = self._added(tables, root, 0)
+            if found is _State.NO_KERNEL:
+                self._check_moved(tables)
+        if root.has_identity and self._added(tables, root, self._place.physical(text) - text) is _State.ADDED:
+            found = _State.ADDED  # the kernel's own tables count: these are used for a moment only
         return found
+
+    def _added(self, tables: Tables, root: Root, distance: int) -> _State:
+        """The same, for addresses that are so far from the link addresses."""
+        text, layout = self._place.text, self._place.layout
+        leaf = tables.leaf(text + distance)
+        if leaf is None or leaf[1] != self._place.physical(text) or not root.form.is_code(leaf[0]):
+            return _State.NO_KERNEL
+        if tables.leaf(layout.data.start + distance) is not None:
+            return _State.THERE
+        self._add(tables, leaf[0], distance)
+        return _State.ADDED
 
     def _add(self, tables: Tables, text: int, distance: int) -> None:
         """Map the room so far from its link addresses."""
@@ -119,7 +130,7 @@ class Mapper:
         moved = next((one for one in tables.code_at(self._place.physical(text)) if one != own), None)
         if moved is not None:
             raise MachineError(
-                f"{self._path}: moves itself by {(moved - text) % tables.span:#x} bytes (KASLR), away from the "
+                f"the kernel moves itself by {(moved - text) % tables.span:#x} bytes (KASLR), away from the "
                 "trampolines in front of it: add nokaslr to --append"
             )
 
@@ -127,7 +138,7 @@ class Mapper:
         """A page for another table, aligned to its size. Raises MachineError: there are no more."""
         start = self._free + -self._free % size
         if start + size > self._place.physical(self._place.layout.tables.stop):
-            raise MachineError(f"{self._path}: uses more page tables than there is room for ours in")
+            raise MachineError("the kernel uses more page tables than there is room for ours in")
         self._free = start + size
         return start
 

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
-from kinst.runtime.live.room.debugger import Debugger
 from kinst.runtime.live.room.tables import Format
 from kinst.targets.arch.code_shape import Pattern
 
@@ -20,6 +19,18 @@ class Root:
     has_identity: bool
 
 
+class Cpu(Protocol):
+    """A CPU that has stopped at a load."""
+
+    def register(self, number: int) -> int:
+        """The value of a register by its number in gdb's protocol. Raises MachineError."""
+        ...
+
+    def named_register(self, name: str) -> int:
+        """The value of a register by its name, in small letters. Raises MachineError."""
+        ...
+
+
 class Regime(Protocol):
     """One machine's."""
 
@@ -33,9 +44,9 @@ class Regime(Protocol):
         """Instructions begin at multiples of so many bytes."""
         ...
 
-    def roots(self, load: int, debugger: Debugger) -> Iterator[Root]:
+    def roots(self, load: int, cpu: Cpu) -> Iterator[Root]:
         """The roots that are in use after the instruction, given as a word, at which a CPU has stopped. Raises
-        StubError."""
+        MachineError."""
         ...
 
     def start(self, distance: int) -> bytes:

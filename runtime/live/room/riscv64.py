@@ -7,8 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from kinst.runtime.live.room.debugger import Debugger
-from kinst.runtime.live.room.regime import Root
+from kinst.runtime.live.room.regime import Cpu, Root
 from kinst.runtime.live.room.tables import Entries
 from kinst.targets.arch.code_shape import Pattern
 
@@ -65,10 +64,10 @@ class Riscv64:
     load: Pattern = Pattern(0xFFF0_707F, 0x1800_1073)
     step = 2
 
-    def roots(self, load: int, debugger: Debugger) -> Iterator[Root]:
+    def roots(self, load: int, cpu: Cpu) -> Iterator[Root]:
         """One, if translation is on then."""
         number = load >> 15 & 0x1F
-        satp = debugger.register(number) if number else 0
+        satp = cpu.register(number) if number else 0
         levels = _LEVELS.get(satp >> 60)
         if levels is not None:
             form = _Format(tuple(_SHIFT + _BITS * level for level in reversed(range(levels))))
