@@ -12,10 +12,11 @@ from tests.samples.machines import MACHINES
 
 
 @pytest.mark.parametrize("machine", MACHINES)
-def test_counts_are_those_of_qemus_plugin(machine: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["entry", "return"])
+def test_counts_are_those_of_qemus_plugin(machine: str, name: str, tmp_path: Path) -> None:
     sample = MACHINES[machine]
     needs(sample.qemu[0])
-    found = beside(sample.image, Subject(machine, on(sample)), tmp_path)
+    found = beside(sample.image, Subject(machine, on(sample), probes=f"fbt:::{name}"), tmp_path)
     if found is None:
         assert not os.environ.get("KINST_REQUIRE_TOOLS"), "the gate's QEMU has plugins"
         pytest.skip("its QEMU has no plugins, or there is no gcc")

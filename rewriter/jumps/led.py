@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from kinst.rewriter.program import Program
 from kinst.targets.columns import is_one_of
 from kinst.targets.instruction import Flow, Instructions, Verdict
-from kinst.targets.kernels.leading_records import LeadingRecords, leading_records
+from kinst.targets.kernels.leading_records import SHORTEST, LeadingRecords, leading_records
 
 # What comes back to where it was, or falls through, would do so from its copy once it is rewritten.
 _LEAVING = (Flow.RETURN, Flow.JUMP)
@@ -21,7 +21,8 @@ def led(program: Program, found: Instructions) -> LeadingRecords:
         return known
     row = np.minimum(np.searchsorted(found.address, known.site), len(found) - 1)
     movable = (found.address[row] == known.site) & (found.verdict[row] == Verdict.DEFER)
-    movable &= is_one_of(found.flow[row], _LEAVING)
+    # A shorter jump would be displaced by a longer one.
+    movable &= is_one_of(found.flow[row], _LEAVING) & (found.size[row] >= SHORTEST)
     movable &= _is_listed_once(program.patched_at_boot, known.site, found.size[row].astype(np.uint64))
     return known.without(~movable)
 

@@ -18,7 +18,7 @@ from kinst.targets.manifest.records import Manifest
 
 Addresses = NDArray[np.uint64]
 FIELD: Final = 4  # bytes of an address relative to itself
-LONGEST: Final = 6  # bytes of an instruction that is led to: jmp rel32 with a prefix
+SHORTEST, LONGEST = 5, 6  # bytes of an instruction that is led to: jmp rel32, with a prefix or without
 _NONE: Final = np.zeros(0, np.uint64)
 
 

@@ -38,13 +38,14 @@ def counted(text: str) -> list[str]:
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("name", ["entry", "return"])
 @pytest.mark.parametrize("arch", MACHINES)
-def test_calls_of_the_file_system_are_counted(arch: str, tmp_path: Path) -> None:
+def test_calls_of_the_file_system_are_counted(arch: str, name: str, tmp_path: Path) -> None:
     if not at_hand(f"linux-{arch}"):
         pytest.skip(f"linux-{arch} was not downloaded")
     image, initrd = tmp_path / "standalone.elf", tmp_path / "initrd"
     initrd.write_bytes(initial_file_system(arch, START + FILES))
-    words = ("--standalone", "--probe", "fbt::vfs_*:entry", "-o", str(image))
+    words = ("--standalone", "--probe", f"fbt::vfs_*:{name}", "-o", str(image))
     result = CliRunner().invoke(rewrite, [str(real_image(f"linux-{arch}")), *words])
     assert result.exit_code == 0, result.output
     end = open_image(image).symbols.address_of("kernel_power_off")
@@ -62,6 +63,6 @@ def test_calls_of_the_file_system_are_counted(arch: str, tmp_path: Path) -> None
     assert stub.stdout == core.stdout
     assert counted(stub.stdout) == counted(here.stdout)
     program = r'fbt::vfs_*:entry { @[probemod, probefunc] = count(); } END { printa("%@12d fbt:%s:%s:entry\n", @); }'
-    asked = ("-q", "--method", "jump", "-n", program)
+    asked = ("-q", "--method", "jump", "-n", program.replace("entry", name))
     in_memory = kinst_run(real_image(f"linux-{arch}"), *given, "--console", tmp_path / "console", *asked)
     assert counted(in_memory.stdout) == counted(here.stdout)
