@@ -185,17 +185,16 @@ def test_qemus_own_refusal_is_shown() -> None:
 
 
 @pytest.mark.parametrize(
-    ("machine", "command", "why"),
+    ("command", "why"),
     [
-        ("arm64", "qemu-system-aarch64 -M none", "this board has no memory for an image"),
-        ("arm64", "qemu-system-aarch64 -M virt", "said nothing: perhaps its CPU is not one for this image"),
-        ("arm64", "qemu-system-aarch64 -M raspi3b", "and this board's memory is at 0x0-0x3f002fff: choose a board"),
-        ("riscv64", "qemu-system-riscv64 -M virt -m 1M", "and this board's memory is at 0x80000000-0x800fffff: choose"),
+        ("qemu-system-aarch64 -M none", "this board has no memory for an image"),
+        ("qemu-system-aarch64 -M virt", "said nothing: perhaps its CPU is not one for this image"),
+        ("qemu-system-aarch64 -M raspi3b", "and this board's memory is at 0x0-0x3f002fff: choose a board"),
     ],
 )
-def test_a_board_that_cannot_have_the_image_is_told_before_it_begins(machine: str, command: str, why: str) -> None:
+def test_a_board_that_cannot_have_the_image_is_told_before_it_begins(command: str, why: str) -> None:
     needs(command.split()[0])
-    done = kinst_run("-q", "--on", command, "-n", COUNTED, MACHINES[machine].image)
+    done = kinst_run("-q", "--on", command, "-n", COUNTED, MACHINES["arm64"].image)
     assert done.returncode in (1, 2)
     assert why in done.stderr
     assert done.stderr.count("\n") == 1
