@@ -135,6 +135,17 @@ LIBRARIES = {
     ),
     "zstd-amd64": RealImage("libzstd1", "amd64", "bookworm", r"usr/lib/x86_64-linux-gnu/libzstd.so.1\.[0-9.]+"),
 }
+# Boards that do not make their own: each of these packages has all that are wanted of it.
+DEVICE_TREES = {
+    "dtbs-arm64": RealImage(
+        *(r"linux-image-6\.1\.0-\d+-arm64-unsigned", "arm64", "bookworm"),
+        r"usr/lib/linux-image-.*/(?:broadcom/bcm2837-rpi-3-b|xilinx/zynqmp-zcu102-rev1\.0)\.dtb",
+    ),
+    "dtbs-riscv64": RealImage(
+        *(r"linux-image-6\.12\.\d+\+deb13-riscv64", "riscv64", "trixie"),
+        r"usr/lib/linux-image-.*/(?:microchip|sifive)/.*\.dtb",
+    ),
+}
 # Not linked (ET_REL).
 MODULES = {
     "grub-amd64": RealImage("grub-efi-amd64-bin", "amd64", "trixie", "usr/lib/grub/x86_64-efi/kernel.img"),
@@ -145,6 +156,7 @@ LARGE = {
     "linux-amd64": documented("linux-6.1-amd64"),
     "linux-arm64": documented("linux-6.1-arm64"),
     "linux-riscv64": documented("linux-6.12-riscv64"),
+    "linux-6.1-board-arm64": RealImage(r"linux-image-6\.1\.0-\d+-arm64-dbg", "arm64", "bookworm", DEBUG_KERNEL),
     "linux-6.12-amd64": RealImage(r"linux-image-6\.12\.\d+\+deb13-cloud-amd64-dbg", "amd64", "trixie", DEBUG_KERNEL),
     "linux-6.12-arm64": RealImage(r"linux-image-6\.12\.\d+\+deb13-cloud-arm64-dbg", "arm64", "trixie", DEBUG_KERNEL),
     "linux-7-riscv64": RealImage(r"linux-image-7\.\d+\.\d+\+deb14-riscv64-dbg", "riscv64", "forky", DEBUG_KERNEL),

@@ -23,7 +23,7 @@ from kinst.samples import debian_images
 from kinst.samples.debian_package import DEBIAN, addresses, data_tar, system_mirror
 from kinst.samples.download import Download, arriving
 from kinst.samples.fetching import alone, extracted, fetched, images_folder
-from tests.image_list import EXACT, IMAGES, LARGE, MORE, SMALL, RealImage
+from tests.image_list import DEVICE_TREES, EXACT, IMAGES, LARGE, MORE, SMALL, RealImage
 
 __all__ = [
     "LARGE",
@@ -31,6 +31,7 @@ __all__ = [
     "SMALL",
     "at_hand",
     "data_tar",
+    "device_tree",
     "downloading_alone",
     "modules_of",
     "package_index",
@@ -83,6 +84,12 @@ def members_of(name: str, image: RealImage) -> list[Path]:
         if not folder.exists():
             _fetch_members(image, folder)
     return sorted(folder.iterdir())
+
+
+def device_tree(name: str) -> Path:
+    """The device tree of a board, by the name of its file."""
+    every = [path for package, image in DEVICE_TREES.items() for path in members_of(package, image)]
+    return next(path for path in every if path.stem == name)
 
 
 def _fetch_members(image: RealImage, folder: Path) -> None:

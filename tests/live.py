@@ -33,7 +33,7 @@ from kinst.targets.image import Image, open_image
 from kinst.targets.instruction import Flow
 from kinst.targets.manifest.packed import Manifest, find_manifest
 from tests.bench.linux import PANIC, RIVALS
-from tests.images import real_image
+from tests.images import device_tree, real_image
 from tests.qemu_plugin.plugin import Plugin, counting_plugin
 
 Addresses = NDArray[np.uint64]
@@ -55,6 +55,7 @@ class Subject:
     base: int = 0  # where it is loaded, if it is linked to 0
     start: int = 0  # where QEMU puts a kernel's first byte, or that of its room
     clears: str = ""  # the function that clears its .bss, with the counters in it
+    tree: str = ""  # the device tree, if the board does not make its own
 
     @property
     def cpus(self) -> int:
@@ -70,8 +71,17 @@ def _linux(image: str, machine: str, *more: str, probes: str = "fbt:::entry") ->
     return Subject(image, on, PANIC, rival.command_line, probes, start=_STARTS.get(machine, 0), clears=clears)
 
 
+def _board(image: str, on: str, console: str, start: int = 0, tree: str = "") -> Subject:
+    """Linux on a board that is none of ours. Without a seed it stays where it is linked."""
+    clears = "clear_bss" if image.endswith("-amd64") else ""
+    return Subject(image, on, PANIC, f"{console} panic=-1 nokaslr", start=start, clears=clears, tree=tree)
+
+
 _STARTS: Final = {"arm64": 0x4020_0000, "riscv64": 0x8020_0000}  # behind 2 MiB of RAM, or behind the firmware
 _RETURNS: Final = "fbt:::return"
+_ARM: Final = "qemu-system-aarch64 -M "
+_PC: Final = "qemu-system-x86_64 -m 512M -M "
+_ARM_START: Final = 0x20_0000  # where a board has RAM at 0
 _RAM: Final = 0x8000_0000
 _RISCV: Final = "qemu-system-riscv64 -m 256M -M "
 SUBJECTS: Final = (
@@ -96,6 +106,30 @@ SUBJECTS: Final = (
     _linux("linux-riscv64", "riscv64", "-smp", "4"),
     _linux("linux-arm64", "arm64", probes=_RETURNS),
     _linux("linux-riscv64", "riscv64", probes=_RETURNS),
+    Subject("opensbi-1.6", f"{_RISCV}virt,aclint=on,aia=aplic-imsic", _OPENSBI, base=_RAM),
+    _board("linux-amd64", f"{_PC}microvm,acpi=off", "console=ttyS0"),
+    _board("linux-amd64", f"{_PC}isapc -cpu qemu64", "console=ttyS0"),
+    _board(
+        "linux-arm64",
+        f"{_ARM}virt,secure=on,virtualization=on -cpu max -smp 2 -m 5G",
+        "console=ttyAMA0",
+        _STARTS["arm64"],
+    ),
+    _board("linux-6.1-board-arm64", f"{_ARM}raspi3b -smp 4", "console=ttyAMA0", _ARM_START, "bcm2837-rpi-3-b"),
+    _board(
+        "linux-6.1-board-arm64", f"{_ARM}xlnx-zcu102 -smp 4 -m 2G", "console=ttyPS0", _ARM_START, "zynqmp-zcu102-rev1.0"
+    ),
+    _board("linux-6.1-board-arm64", f"{_ARM}xlnx-versal-virt -smp 2 -m 2G", "console=ttyAMA0", _ARM_START),
+    _board(
+        "linux-riscv64", "qemu-system-riscv64 -M sifive_u -smp 5 -m 2G", "console=ttySIF0 earlycon", _STARTS["riscv64"]
+    ),
+    _board(
+        "linux-riscv64",
+        "qemu-system-riscv64 -M microchip-icicle-kit -smp 5 -m 3G -serial null -serial stdio",
+        "console=ttyS1 earlycon",
+        _STARTS["riscv64"],
+        "mpfs-icicle-kit",
+    ),
 )
 
 
@@ -176,6 +210,7 @@ def _counted(image: Path, subject: Subject, folder: Path, on: str) -> tuple[Imag
     words = [run, "-q", "--format", "json", "--on", on, "--wall-timeout", f"{_BOUND}s"]
     words += ["--until", subject.until] if subject.until else []
     words += ["--append", subject.append] if subject.append else []
+    words += ["--dtb", str(device_tree(subject.tree))] if subject.tree else []
     words += ["-n", f"{subject.probes} {_LIST}", str(image)]
     cache = {**os.environ, "XDG_CACHE_HOME": str(folder)}
     done = subprocess.run(words, env=cache, capture_output=True, check=False, timeout=_BOUND * 2)
@@ -215,6 +250,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if names and subject.image not in names:
             continue
         title = f"{subject.image:18} {subject.on[:60]:60} {subject.probes:12}"
+        title = f"{subject.image:18} {subject.on[:76]:76}"
         if shutil.which(shlex.split(subject.on)[0]) is None:
             print(f"{title} not run: no QEMU")
             continue

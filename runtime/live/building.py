@@ -173,6 +173,8 @@ def _started(
         ram.place(qemu.monitor.human("info mtree -f"))
         if alone is None:
             return Started(qemu, ram, None)
+        if wanted.is_placed:
+            _check_memory(alone, ram)
         hits = _hits(prepared, kept, alone, qemu, ram, now, warn)
         return Started(qemu, ram, hits, None if room is None else _mapper(alone, room, hits, qemu, ram))
     except BaseException:
@@ -213,9 +215,23 @@ def _mapper(alone: StandaloneImage, room: Layout, hits: Hits, qemu: Qemu, ram: S
     return Mapper(alone.image, place, ram, Debugger(qemu.stub))
 
 
+def _check_memory(alone: StandaloneImage, ram: SharedRam) -> None:
+    """Raises UsageError: the board has no memory where QEMU puts what probes count, or nothing that we can read."""
+    kept = alone.manifest.standalone
+    assert kept is not None, "it was made so"
+    if not ram.holds(kept.load_address, kept.size):
+        raise UsageError(
+            f"--on: the image keeps its hits at {kept.load_address:#x}, and this board's memory is at {ram.where}: "
+            "choose a board with memory there (-M), or more of it (-m)"
+        )
+
+
 def _memory_of(command: QemuCommand) -> int:
-    """Bytes of RAM of a machine whose command has no -m that we can read."""
-    return int(_asked(command, "query-memory-size-summary")["base-memory"])
+    """Bytes of RAM of a machine whose command has no -m that we can read. Raises UsageError: it has none."""
+    size = int(_asked(command, "query-memory-size-summary")["base-memory"])
+    if not size:
+        raise UsageError("--on: this board has no memory for an image: choose another -M, or say how much by -m")
+    return size
 
 
 def _cpus(command: QemuCommand) -> int:

@@ -36,6 +36,7 @@ class Invocation:
 
     words: tuple[str, ...]
     files: tuple[IO[bytes], ...]
+    is_placed: bool  # whether the image is put where its program headers say
 
 
 def invocation(
@@ -71,7 +72,7 @@ def invocation(
     for placed in configuration.files:
         files.append(_nameless("load", [(0, placed.content)]))
         words += ["-device", f"loader,file={_path(files[-1])},addr={placed.address:#x},force-raw=on"]
-    return Invocation(tuple(words), tuple(files))
+    return Invocation(tuple(words), tuple(files), is_placed=not named and not loading.is_flat)
 
 
 def _path(file: IO[bytes]) -> str:

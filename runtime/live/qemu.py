@@ -93,8 +93,13 @@ class Qemu:
         printed = os.pread(self._messages, _MOST, 0) or self._console.heard()  # -M help is not printed as an error
         text = printed.decode(errors="replace").strip()
         message = text.partition("\n")[0].removeprefix(f"{self._program}: ")
-        message = visible(message) or f"it ended with {self._process.returncode}, and said nothing"
-        return f"{Path(self._program).name}: {message}"
+        return f"{Path(self._program).name}: {visible(message) or self._silence()}"
+
+    def _silence(self) -> str:
+        # With a CPU of 32 bits, which some boards have without -cpu, QEMU takes no image of 64 and does not say so.
+        status = self._process.returncode
+        hint = "" if status < 0 else ": perhaps its CPU is not one for this image, and it needs another -cpu"
+        return f"it ended with {status}, and said nothing{hint}"
 
     # -- the guest ----------------------------------------------------------------------------------------------------
 

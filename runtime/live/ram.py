@@ -15,6 +15,7 @@ from kinst.targets.errors import MachineError
 
 NAME: Final = "kinst-ram"  # the memory backend's
 _VIEW: Final = "memory"  # the address space in which devices and loaders see RAM
+_MAIN: Final = 16  # times smaller than the largest of its ranges are those worth telling
 _RANGE: Final = re.compile(rf"^ +([0-9a-f]+)-([0-9a-f]+) \(prio -?\d+, ram\): (?:/objects/)?{NAME}(?: @([0-9a-f]+))?")
 
 Range = tuple[int, int, int]  # a physical address, a size, and the offset in the file
@@ -51,6 +52,17 @@ class SharedRam:
         """Its lowest physical address."""
         return min(address for address, _, _ in self._ranges)
 
+    @property
+    def where(self) -> str:
+        """Its physical addresses as text, but for what is left between devices."""
+        least = max(length for _, length, _ in self._ranges) // _MAIN
+        main = sorted((start, length) for start, length, _ in self._ranges if length >= least)
+        return ", ".join(f"{start:#x}-{start + length - 1:#x}" for start, length in main)
+
+    def holds(self, address: int, size: int) -> bool:
+        """Whether all bytes at a physical address are its."""
+        return any(start <= address and address + size <= start + length for start, length, _ in self._ranges)
+
     def close(self) -> None:
         """Unmap and close the file."""
         if self.descriptor >= 0:
@@ -71,7 +83,9 @@ class SharedRam:
         for start, length, offset in self._ranges:
             if space is Space.PHYSICAL and start <= address and address + size <= start + length:
                 return address - start + offset
-        raise UnreadableError(f"{self.name}: there are no {size} bytes at {space.value} address {address:#x}")
+        raise UnreadableError(
+            f"{self.name} is at {self.where}: there are no {size} bytes at {space.value} address {address:#x}"
+        )
 
     def write(self, address: int, data: bytes) -> None:
         """Store bytes at a physical address, while the guest is paused. Raises UnreadableError: see `read`."""

@@ -16,7 +16,6 @@ _READ_TSC: Final = "rdtsc\nshl $32, %rdx\nor %rdx, %rax\nret"
 _MEASURED: Final = 0.02  # seconds; the error is some hundred ns of them
 _TRIES: Final = 8
 _DEVICES: Final = "/machine/unattached"
-_CPU: Final = f"{_DEVICES}/device[0]"
 _TIMER: Final = "riscv.aclint.mtimer"  # of boards with a CLINT, too
 
 
@@ -28,11 +27,17 @@ def timebase_of(monitor: Monitor, source: CounterSource) -> int:
             case CounterSource.TIMER_PROPERTY:
                 return _of_timer(monitor)
             case CounterSource.CPU_PROPERTY:
-                return int(monitor.ask("qom-get", path=_CPU, property="cntfrq"))
+                return _of_cpu(monitor)
             case CounterSource.HOST:
                 return _of_host()
     except (MonitorError, ValueError):
         return 0
+
+
+def _of_cpu(monitor: Monitor) -> int:
+    """What its first CPU has, wherever the board has that; 0: it has no CPU."""
+    cpus = monitor.ask("query-cpus-fast")
+    return int(monitor.ask("qom-get", path=cpus[0]["qom-path"], property="cntfrq")) if cpus else 0
 
 
 def _of_timer(monitor: Monitor) -> int:

@@ -1,10 +1,12 @@
 """`poe agree`: programs drawn by seed print the same whatever way their hits take; exit status 1 if one does not.
 
     python -m tests.agree [--programs N] [--seed S] [--first K] [--images NAME...] [--methods NAME...] [--linux]
+    python -m tests.agree --engines [--programs N] ...
 
 Each program runs under `--clock icount` by each method that accepts it, and what it prints of calls is compared with an
 independent count. One that differs is made small, and printed with the command line that repeats it. At the end: what
-the programs had in them.
+the programs had in them. With --engines each program runs in our machine and under QEMU (`kinst-run --on`), on the
+sample kernels: it asks for no time, and where its output depends on the time all the same it counts as refused.
 """
 
 import argparse
@@ -20,12 +22,16 @@ from typing import Final
 from tests.agree.comparing import Agreement, compared
 from tests.agree.coverage import Coverage
 from tests.agree.drawing import drawn
+from tests.agree.engines import ENGINES, compared_engines, words_by
 from tests.agree.places import LINUX, NAMES, SMALL
 from tests.agree.program import Program
 from tests.agree.running import METHODS, words_of
 from tests.agree.shrinking import shrunk
+from tests.agree.steady import drawn_steady
 from tests.agree.subjects import entries_of, subject
+from tests.system.cases import SAMPLES
 
+KERNELS: Final = tuple(case.image for case in SAMPLES)
 _FORK: Final = multiprocessing.get_context("fork")
 _BATCH: Final = 10  # programs that a process is given at a time
 # A kernel that patches itself takes another number of instructions for that with `block` (docs/guide/cost.md).
@@ -40,6 +46,19 @@ class Task:
     seed: int
     numbers: range
     methods: tuple[str, ...]
+
+    def program(self, number: int) -> Program:
+        """The program of this number."""
+        draw = drawn_steady if self.methods == ENGINES else drawn
+        return draw(self.seed, number, subject(self.image))
+
+    def compared(self, program: Program, methods: tuple[str, ...]) -> Agreement:
+        """Run one by each of these methods, or by both engines."""
+        return compared_engines(program) if self.methods == ENGINES else compared(program, methods)
+
+    def words(self, program: Program, method: str) -> list[str]:
+        """The command line of a run."""
+        return words_by(method, program) if self.methods == ENGINES else words_of(program, method)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +75,8 @@ def done(task: Task) -> Done:
     """Run its programs."""
     ran, refused, differences, coverage = 0, list[str](), list[str](), Coverage()
     for number in task.numbers:
-        program = drawn(task.seed, number, subject(task.image))
-        agreement = compared(program, task.methods)
+        program = task.program(number)
+        agreement = task.compared(program, task.methods)
         if not agreement.ran and not agreement.differences:
             refused.append(f"{task.image} {number}: {agreement.outcomes[0][1].errors[-300:].strip()}")
             continue
@@ -74,19 +93,20 @@ def _told(task: Task, number: int, program: Program, agreement: Agreement) -> st
     methods = tuple(method for method in between if method != "count")
 
     def fails(smaller: Program) -> bool:
-        found = compared(smaller, methods)
+        found = task.compared(smaller, methods)
         return found.ran and any(one.between == between for one in found.differences)
 
     small = shrunk(program, fails)
-    left = compared(small, methods)
-    again = f"python -m tests.agree --images {task.image} --seed {task.seed} --first {number} --programs 1"
+    left = task.compared(small, methods)
+    engines = " --engines" if task.methods == ENGINES else ""
+    again = f"python -m tests.agree{engines} --images {task.image} --seed {task.seed} --first {number} --programs 1"
     method = between[1] if between[1] != "standalone" else "auto"
     every = ", ".join(f"{one.between[0]}/{one.between[1]}" for one in agreement.differences)
     return "\n".join(
         [
             f"{task.image} {number}: differs: {every}",
             f"  {again}",
-            f"  {shlex.join(['kinst-run', *words_of(small, method)])}",
+            f"  {shlex.join(['kinst-run', *task.words(small, method)])}",
             *(f"  {line}" for one in left.differences for line in one.text.splitlines()),
         ]
     )
@@ -135,11 +155,16 @@ def parsed(words: Sequence[str] | None = None) -> argparse.Namespace:
     known = ", ".join(NAMES)
     parser.add_argument("--images", nargs="+", choices=NAMES, help=f"default: those without Linux; known: {known}")
     parser.add_argument("--linux", action="store_true", help="Linux on three machines, each run of which takes seconds")
+    parser.add_argument("--engines", action="store_true", help="sample kernels in our machine and under QEMU")
     parser.add_argument("--methods", nargs="+", choices=METHODS, help="default: all that agree there")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="begin no others after that time")
     parser.add_argument("--jobs", type=int, default=2, help="processes (default: 2)")
     given = parser.parse_args(words)
-    given.images = given.images or [*(LINUX if given.linux else SMALL)]
+    given.images = given.images or [*(KERNELS if given.engines else LINUX if given.linux else SMALL)]
+    if given.engines:
+        if not {*given.images} <= {*KERNELS}:
+            parser.error(f"--engines: is for {', '.join(KERNELS)}")
+        given.methods = ENGINES
     given.is_large = any(image in LINUX for image in given.images)
     return given
 

@@ -5,7 +5,8 @@ told in order; at memory, tasks and stacks, told of each hit.
 """
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
 
@@ -38,15 +39,30 @@ _TEXTS: Final = {
     Look.LATER: ("probefunc", '"later"', "probename"),
     Look.NOW: ("execname", "stringof(arg0)", 'strjoin(probefunc, "!")', "substr(probefunc, 2)", "self->s", "gs"),
 }
+_STEADY: Final = ("g0", "g1", "self->a", "self->b", "this->x", "arr[arg0]", "arr[1]", "arr[g0 & 7]", "arr[cpu]")
+_OF_TASKS: Final = ("pid", "tid", "ppid", "uid", "strlen(probefunc)", "strlen(execname)")
 FUNCTIONS: Final = ("count", "sum", "min", "max", "avg", "stddev", "quantize", "lquantize", "llquantize")
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """What expressions are made of that look at more than registers, and their texts."""
+
+    later: tuple[str, ...]
+    now: tuple[str, ...]
+    texts: Mapping[Look, tuple[str, ...]]
+
+
+ALL: Final = Words(_LATER, tuple(one for one in _NOW if one not in _FAULTY), _TEXTS)
+# What is recorded where there is no system to ask, and is not of the time.
+RECORDED: Final = Words(_STEADY, _OF_TASKS, {**_TEXTS, Look.NOW: ("execname", 'strjoin(probefunc, "!")', "self->s")})
 
 
 class Expressions:
     """Draws expressions for an image with so many registers."""
 
-    def __init__(self, draw: random.Random, registers: int) -> None:
-        self._draw, self._registers = draw, registers
-        self._now = [one for one in _NOW if one not in _FAULTY]
+    def __init__(self, draw: random.Random, registers: int, words: Words = ALL) -> None:
+        self._draw, self._registers, self._words = draw, registers, words
 
     def atom(self, look: Look) -> str:
         """A number that looks no further than that, and mostly as far."""
@@ -59,9 +75,9 @@ class Expressions:
                     return f"regs[{self._draw.randrange(min(self._registers, 16))}]"
                 return f"arg{self._draw.choice((0, 0, 0, 1, 1, 2, 3, 4, 5, 7))}"
             case Look.LATER:
-                return self._draw.choice(_LATER)
+                return self._draw.choice(self._words.later)
             case _:
-                return self._draw.choice(self._now)
+                return self._draw.choice(self._words.now)
 
     def number(self, look: Look, depth: int = 2) -> str:
         """A number."""
@@ -93,7 +109,7 @@ class Expressions:
     def text(self, look: Look) -> str:
         """A string."""
         chosen = look if self._draw.random() < 0.6 else Look(self._draw.randrange(look + 1))
-        return self._draw.choice(_TEXTS[chosen])
+        return self._draw.choice(self._words.texts[chosen])
 
     def predicate(self, look: Look) -> str:
         """A predicate, which may be empty."""

@@ -60,7 +60,7 @@ def ran(program: Program, method: str) -> Outcome:
     """Run it in this process, by the command."""
     if method == "standalone":
         return _alone(program)
-    return _invoked(kinst_run, [*words_of(program, method), "-x", "explain"])
+    return invoked(kinst_run, [*words_of(program, method), "-x", "explain"])
 
 
 def _alone(program: Program) -> Outcome:
@@ -71,13 +71,14 @@ def _alone(program: Program) -> Outcome:
         wanted = [
             word for clause in program.clauses for one in clause.probes if ":" in one for word in ("--probe", one)
         ]
-        made = _invoked(rewrite, ["--standalone", *wanted, image, "-o", str(path)])
+        made = invoked(rewrite, ["--standalone", *wanted, image, "-o", str(path)])
         if made.status:
             return made
-        return _invoked(kinst_run, [*words, str(path)])
+        return invoked(kinst_run, [*words, str(path)])
 
 
-def _invoked(command: Command, words: Sequence[str]) -> Outcome:
+def invoked(command: Command, words: Sequence[str]) -> Outcome:
+    """Run a command in this process."""
     result = CliRunner().invoke(command, [*words], prog_name="kinst-run")
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception

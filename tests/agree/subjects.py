@@ -17,7 +17,7 @@ from tests.system.plain import manifest_of, plain_run, watched
 
 _MOST: Final = 6_000  # hits of one site, so that a run takes a fraction of a second
 _MOST_OF_FUNCTION: Final = 15_000  # hits of all instructions of a function
-_SLOWER: Final = (12, 17)  # ns that an instruction takes, not 10
+SLOWER: Final = (12, 17)  # ns that an instruction takes, not 10
 _TICKS: Final = ("tick-200us", "tick-300us", "tick-1ms", "tick-2ms", "tick-7ms", "profile-1ms", "profile-4999")
 _SLOW_TICKS: Final = ("tick-10ms", "tick-100ms", "tick-300ms", "tick-1s", "profile-97", "profile-11ms")
 _TRACEPOINTS: Final = (
@@ -103,7 +103,7 @@ def _small(case: Case) -> Subject:
     plain, sites = plain_run(case), _sites(case, "kinst:::")
     counts = plain.executed(sites.address)
     is_timed = np.zeros(len(counts), np.bool_)
-    for duration in _SLOWER:
+    for duration in SLOWER:
         with patch("kinst.runtime.machine.clock.NANOSECONDS_PER_INSTRUCTION", duration):
             is_timed |= watched(case).executed(sites.address) != counts
     instructions, totals = list[tuple[str, int]](), defaultdict[str, int](int)

@@ -1,16 +1,22 @@
 """Programs print the same whatever way their hits take; and what compares them sees what it is to see."""
 
+from dataclasses import replace
+
 import pytest
 
 from tests.agree.comparing import broken, compared, jumped, miscounted
 from tests.agree.coverage import Coverage
 from tests.agree.drawing import drawn
+from tests.agree.engines import ENGINES, compared_engines, run_by
 from tests.agree.findings import FINDINGS
 from tests.agree.places import LINUX, NAMES
 from tests.agree.program import COUNTED, Clause, Program
 from tests.agree.running import Outcome
 from tests.agree.shrinking import shrunk
+from tests.agree.steady import drawn_steady
 from tests.agree.subjects import entries_of, subject
+from tests.runtime.live.qemus import needs
+from tests.samples.machines import MACHINES
 from tests.system.cases import SAMPLES
 
 SEED = 23
@@ -28,6 +34,26 @@ def test_drawn_programs_print_the_same_by_each_method(image: str) -> None:
         assert agreement.ran
         coverage.add(program, agreement)
     assert len(coverage.counts["method"]) >= 4
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_drawn_programs_print_the_same_by_both_engines(machine: str) -> None:
+    needs(MACHINES[machine].qemu[0])
+    found = [compared_engines(drawn_steady(SEED, number, subject(f"kernel-{machine}"))) for number in range(EACH)]
+    assert [one.differences for one in found] == [()] * EACH
+    assert any(one.ran for one in found)
+
+
+def test_an_engine_that_prints_something_else_differs(monkeypatch: pytest.MonkeyPatch) -> None:
+    needs(MACHINES["riscv64"].qemu[0])
+    program = Program("kernel-riscv64", 1, (), (Clause(("fbt::vfs_get:entry",), "", ("@ = sum(arg1)",)),))
+    assert compared_engines(program).differences == ()
+    other = replace(program, clauses=(Clause(("fbt::vfs_get:entry",), "", ("@ = sum(arg1 + 1)",)),))
+    monkeypatch.setattr(
+        "tests.agree.engines.run_by", lambda engine, one: run_by(engine, other if engine == "qemu" else one)
+    )
+    (found,) = compared_engines(program).differences
+    assert found.between == ENGINES
 
 
 @pytest.mark.parametrize("name", FINDINGS)

@@ -185,6 +185,22 @@ def test_qemus_own_refusal_is_shown() -> None:
 
 
 @pytest.mark.parametrize(
+    ("command", "why"),
+    [
+        ("qemu-system-aarch64 -M none", "this board has no memory for an image"),
+        ("qemu-system-aarch64 -M virt", "said nothing: perhaps its CPU is not one for this image"),
+        ("qemu-system-aarch64 -M raspi3b", "and this board's memory is at 0x0-0x3f002fff: choose a board"),
+    ],
+)
+def test_a_board_that_cannot_have_the_image_is_told_before_it_begins(command: str, why: str) -> None:
+    needs(command.split()[0])
+    done = kinst_run("-q", "--on", command, "-n", COUNTED, MACHINES["arm64"].image)
+    assert done.returncode in (1, 2)
+    assert why in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
     ("at", "what"), [(0x8_0004, "a trampoline at 0x80080004"), (0x9_0000, "a counter at 0x80090000")]
 )
 def test_a_guest_that_stores_there_is_found_out(at: int, what: str, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""How fast a riscv64 board's time goes under QEMU: what the board says, not what most have."""
+"""How fast a board's time goes under QEMU: what the board says, not what most have."""
 
 import pytest
 
@@ -16,5 +16,15 @@ def test_a_board_says_how_fast_its_time_goes(board: str, hertz: int) -> None:
     qemu = Qemu(["qemu-system-riscv64", "-M", board, "-bios", "none"], None, wants_console=False)
     try:
         assert timebase_of(qemu.monitor, CounterSource.TIMER_PROPERTY) == hertz
+    finally:
+        qemu.close()
+
+
+@pytest.mark.parametrize(("board", "hertz"), [("virt", 62_500_000), ("raspi3b", 62_500_000), ("none", 0)])
+def test_a_cpu_says_it_wherever_a_board_has_it(board: str, hertz: int) -> None:
+    needs("qemu-system-aarch64")
+    qemu = Qemu(["qemu-system-aarch64", "-M", board], None, wants_console=False)
+    try:
+        assert timebase_of(qemu.monitor, CounterSource.CPU_PROPERTY) == hertz
     finally:
         qemu.close()
