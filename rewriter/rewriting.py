@@ -27,6 +27,7 @@ from kinst.targets.image import Image, open_debug_symbols, open_image
 from kinst.targets.kernels.kernel_names import own_names
 from kinst.targets.manifest.packed import SITE, Manifest
 from kinst.targets.method import Method
+from kinst.targets.packed.reading import AS_IT_SAYS, Reading
 from kinst.targets.probe import ProbeName
 
 
@@ -40,6 +41,7 @@ class Source:
     debug_file: Path | None = None
     code: tuple[tuple[int, int], ...] = ()  # start and end of what is code, whatever it looks like
     own_names: Symbols | None = None  # what `kernel_names.own_names` finds in it, if it was asked already
+    reading: Reading = AS_IT_SAYS  # what the user says of a file that does not say it itself
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +66,7 @@ def open_source(source: Source, *, progress: Progress = silent, read: Reader = o
     Raises:
         ImageError, ManifestError: it cannot be used.
     """
-    image, manifest = open_original(source.path, source.module, progress, read)
+    image, manifest = open_original(source.path, source.module, progress, read, source.reading)
     patches = () if manifest is None else manifest.patches
     program = open_program(image, given=_given(image, source, manifest), patches=patches, forced=source.code)
     return Opened(program, manifest, source.debug_file)

@@ -6,12 +6,13 @@ from typing import Final
 
 import click
 
-from kinst.rewriter.commandline.option import Choice, Decorator, option
+from kinst.rewriter.commandline.option import Choice, Decorator, option, together
 from kinst.rewriter.shell.file_name import FileName, OutputFile
 
 FILE: Final = FileName(path_type=Path)
 WRITTEN: Final = OutputFile(path_type=Path)
 NAMES: Final = "Names"
+FORMS: Final = "Files that are no ELF"
 OUTPUT: Final = "Output"
 HELP: Final = "Help"
 
@@ -26,6 +27,34 @@ def debug_file() -> Decorator:
     """--debug-file."""
     text = "A separate file with debug information and symbols."
     return option("--debug-file", group=NAMES, type=FILE, metavar="FILE", help=text)
+
+
+def reading() -> Decorator:
+    """--raw, --entry and --payload."""
+    return together(
+        option(
+            "--raw",
+            group=FORMS,
+            metavar="MACHINE[@ADDR]",
+            help="IMAGE has no header: it is memory of this machine (amd64, arm64 or riscv64), loaded at ADDR; Intel "
+            "HEX and S-records have addresses themselves.",
+            brief="IMAGE has no header, and is loaded at ADDR.",
+        ),
+        option(
+            "--entry",
+            group=FORMS,
+            metavar="ADDR",
+            help="Where such an IMAGE starts; else at its first byte, or where its records say.",
+            brief="Where such an IMAGE starts.",
+        ),
+        option(
+            "--payload",
+            group=FORMS,
+            metavar="NAME",
+            help="Which of the images in a U-Boot or firmware file; the error that asks for it lists them.",
+            brief="Which of the images in a file of several.",
+        ),
+    )
 
 
 def name() -> Decorator:
