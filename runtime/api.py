@@ -340,4 +340,5 @@ def requested(image: ImageFile, request: Request) -> Request:
         symbols=source.symbols,
         debug_file=source.debug_file,
         code=source.code,
+        reading=source.reading,
     )

@@ -12,7 +12,6 @@ from kinst.rewriter.shell.file_name import FileName, OutputFile
 FILE: Final = FileName(path_type=Path)
 WRITTEN: Final = OutputFile(path_type=Path)
 NAMES: Final = "Names"
-FORMS: Final = "Files that are no ELF"
 OUTPUT: Final = "Output"
 HELP: Final = "Help"
 
@@ -34,7 +33,7 @@ def reading() -> Decorator:
     return together(
         option(
             "--raw",
-            group=FORMS,
+            group=NAMES,
             metavar="MACHINE[@ADDR]",
             help="IMAGE has no header: it is memory of this machine (amd64, arm64 or riscv64), loaded at ADDR; Intel "
             "HEX and S-records have addresses themselves.",
@@ -42,14 +41,16 @@ def reading() -> Decorator:
         ),
         option(
             "--entry",
-            group=FORMS,
+            group=NAMES,
+            is_rare=True,
             metavar="ADDR",
             help="Where such an IMAGE starts; else at its first byte, or where its records say.",
             brief="Where such an IMAGE starts.",
         ),
         option(
             "--payload",
-            group=FORMS,
+            group=NAMES,
+            is_rare=True,
             metavar="NAME",
             help="Which of the images in a U-Boot or firmware file; the error that asks for it lists them.",
             brief="Which of the images in a file of several.",

@@ -35,11 +35,11 @@ class Written:
 
 
 def trampoline_place(image: Image) -> int | None:
-    """Where the trampolines of an image go that has all its memory in one piece: behind it, and what it may use there.
+    """Where the trampolines of an image without headers go: behind its memory, and what it may use there.
 
     None: anywhere.
     """
-    if image.container is None or not image.container.is_flat:
+    if image.container is None or image.container.has_headers:
         return None
     end = max((one.address + one.size for one in image.segments if one.kind == PT_LOAD), default=0) + _LEFT_FREE
     return end + -end % GRANULE

@@ -75,7 +75,15 @@ def _boot_image(data: NDArray[np.uint8], head: bytes, _reading: Reading) -> Laye
     return boot_layer(data, head)
 
 
-_READERS: Final[tuple[Reader, ...]] = (_boot_image,)
+def _records(data: NDArray[np.uint8], head: bytes, reading: Reading) -> Layer | None:
+    if head[:1] not in (b":", b"S"):
+        return None
+    from kinst.targets.packed.records import read_records
+
+    return read_records(data, head, reading)
+
+
+_READERS: Final[tuple[Reader, ...]] = (_boot_image, _records)
 
 
 def _chained(rebuilds: Sequence[Rebuild]) -> Rebuild:
