@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from kinst.rewriter.writing.as_read import named_beside, trampolines_of, without_trampolines
 from kinst.targets.elf.file import map_file
-from kinst.targets.errors import ImageError
+from kinst.targets.errors import ImageError, PlacementError
 from kinst.targets.image import Image
 from kinst.targets.manifest.packed import Manifest
 
@@ -37,7 +37,7 @@ def _made(original: Image, elf: NDArray[np.uint8]) -> NDArray[np.uint8] | None:
     assert original.container is not None, "the caller has looked"
     try:
         return np.frombuffer(original.container.rebuild(elf), np.uint8)
-    except ImageError:
+    except (ImageError, PlacementError):
         return None
 
 

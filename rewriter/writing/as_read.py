@@ -15,10 +15,8 @@ from kinst.rewriter.shell.progress import Progress, silent
 from kinst.rewriter.writing.write import mode_of, new_file, write_image
 from kinst.targets.elf.file import map_file
 from kinst.targets.elf.header import PROGRAM_HEADER, PT_LOAD, read_elf_header, read_program_headers
-from kinst.targets.errors import ImageError, PlacementError
 from kinst.targets.image import Image
 from kinst.targets.packed.beside import manifest_beside, path_beside
-from kinst.targets.packed.layer import Container
 
 _PT_NULL: Final = 0
 # Behind the memory of a file without headers are .bss, heap and stacks, whose size nobody knows: OpenSBI takes 600 KiB.
@@ -64,6 +62,7 @@ def write_as_read(
 
     Raises:
         PlacementError: the trampolines cannot be in the file.
+        ImageError: such a file is not written.
         OSError: it cannot be written.
     """
     container = plan.image.container
@@ -75,7 +74,7 @@ def write_as_read(
         write_image(plan, file, trampoline_symbols=trampoline_symbols, progress=progress)
         elf = map_file(file)
     is_apart = is_apart and container.is_flat and plan.placement.size > 0
-    content = rebuilt(container, without_trampolines(elf, plan.placement.load_address) if is_apart else elf)
+    content = container.rebuild(without_trampolines(elf, plan.placement.load_address) if is_apart else elf)
     manifest = manifest_beside(container, content, elf)
     apart = named_beside(out, "trampolines") if is_apart else None
     with ExitStack() as files:
@@ -86,14 +85,6 @@ def write_as_read(
                 trampolines_of(elf, plan.placement.load_address)
             )
     return Written(path_beside(out), apart, plan.placement.load_address)
-
-
-def rebuilt(container: Container, elf: NDArray[np.uint8]) -> bytes:
-    """The file that a patched ELF file makes. Raises PlacementError: it has no room for what is new."""
-    try:
-        return container.rebuild(elf)
-    except ImageError as error:
-        raise PlacementError(f"trampolines: {error}: name another place with --trampoline-base") from None
 
 
 def without_trampolines(elf: NDArray[np.uint8], load_address: int) -> NDArray[np.uint8]:

@@ -20,6 +20,7 @@ class Layer:
     rebuild: Rebuild | None = None  # how it is written again; None: it is not
     has_headers: bool = True  # whether its content is in it as it is: of memory alone an ELF file is made, which is not
     is_flat: bool = False  # whether that memory is in one piece, from its start to its end
+    has_payloads: bool = False  # whether `inner` is one of several that it may have
 
 
 @dataclass(frozen=True, slots=True)

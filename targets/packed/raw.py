@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinst.targets.arch.registry import arch_by_name
-from kinst.targets.errors import ImageError
+from kinst.targets.errors import PlacementError
 from kinst.targets.packed.layer import Layer
 from kinst.targets.packed.memory import Span, elf_of_memory, memory_of
 from kinst.targets.packed.reading import Reading
@@ -34,15 +34,15 @@ def flat(elf: NDArray[np.uint8], base: int) -> bytes:
     """The memory of an ELF file from an address on, with zeros in its gaps.
 
     Raises:
-        ImageError: there is something before it, or too far behind.
+        PlacementError: there is something before it, or too far behind.
     """
     found = bytearray()
     for span in memory_of(elf):
         gap = span.address - base - len(found)
         if gap < 0 or gap > _MOST_GAP:
-            raise ImageError(
-                f"{len(span.data):#x} bytes at {span.address:#x} cannot be in a file that is loaded as a whole at "
-                f"{base:#x}"
+            raise PlacementError(
+                f"trampolines: {len(span.data):#x} bytes at {span.address:#x} cannot be in a file that is loaded as a "
+                f"whole at {base:#x}: name another place with --trampoline-base"
             )
         found += bytes(gap) + span.data.tobytes()
     return bytes(found)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinst.targets.arch.registry import arch_by_name
-from kinst.targets.errors import ImageError
+from kinst.targets.errors import ImageError, PlacementError
 from kinst.targets.packed import intel_hex, s_records
 from kinst.targets.packed.layer import Layer
 from kinst.targets.packed.memory import Span, elf_of_memory, memory_of
@@ -126,7 +126,10 @@ def _with_lines(file: bytearray, records: Sequence[Record], form: Form, added: S
     if not added:
         return bytes(file)
     if added[-1].end > _ADDRESSES:
-        raise ImageError(f"{form.name}: has no addresses such as {added[-1].address:#x}")
+        raise PlacementError(
+            f"trampolines: {form.name} have no addresses such as {added[-1].address:#x}: name another place with "
+            "--trampoline-base"
+        )
     last = max((row for row, one in enumerate(records) if one.kind in form.data), default=0)
     after = records[last].end
     newline = b"\r\n" if file[after : after + 2] == b"\r\n" else b"\n"

@@ -19,6 +19,7 @@ from kinst.targets.packed.reading import AS_IT_SAYS, Reading
 HEAD: Final = 0x264  # bytes at the start of a file that show what it is
 _ELF: Final = b"\x7fELF"
 _MOST_LAYERS: Final = 4
+_U_BOOT: Final = (b"\xd0\x0d\xfe\xed", b"\x27\x05\x19\x56")
 
 # Reads a file of its kind, of which it gets the first bytes as well; None: it is of another kind.
 Reader = Callable[[NDArray[np.uint8], bytes, Reading], Layer | None]
@@ -83,7 +84,16 @@ def _records(data: NDArray[np.uint8], head: bytes, reading: Reading) -> Layer | 
     return read_records(data, head, reading)
 
 
-_READERS: Final[tuple[Reader, ...]] = (_boot_image, _records)
+def _u_boot(data: NDArray[np.uint8], head: bytes, reading: Reading) -> Layer | None:
+    if head[:4] not in _U_BOOT:
+        return None
+    from kinst.targets.packed.fit import read_fit
+    from kinst.targets.packed.uimage import read_uimage
+
+    return read_fit(data, head, reading) or read_uimage(data, head, reading)
+
+
+_READERS: Final[tuple[Reader, ...]] = (_boot_image, _records, _u_boot)
 
 
 def _chained(rebuilds: Sequence[Rebuild]) -> Rebuild:
@@ -100,7 +110,7 @@ def _check_used(layers: Sequence[Layer], reading: Reading, data: NDArray[np.uint
     if reading == AS_IT_SAYS or any(not layer.has_headers for layer in layers):
         return
     what = ", ".join(layer.kind for layer in layers) or ("ELF" if data[:4].tobytes() == _ELF else "")
-    if reading.payload and layers:
+    if any(layer.has_payloads for layer in layers) and not reading.machine and reading.entry is None:
         return
     if not what:
         raise ImageError(f"no file of a known kind: {reading} does not say where it is loaded (--raw MACHINE@ADDRESS)")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from kinst.targets.arch.registry import arch_by_name
-from kinst.targets.errors import ImageError
+from kinst.targets.errors import ImageError, PlacementError
 from kinst.targets.image import open_image
 from kinst.targets.packed.memory import Span, elf_of_memory, memory_of
 from kinst.targets.packed.reading import Reading
@@ -94,7 +94,7 @@ def test_new_lines_are_counted() -> None:
     new = with_more(read("\n".join(S_LINES)), 0x123450, bytes(33)).decode().split("\n")
     assert [line[:2] for line in new] == ["S0", "S1", "S2", "S2", "S2", "S2", "S5", "S9"]
     assert new[6] == "S5030005F7"
-    with pytest.raises(ImageError, match="S-records: has no addresses such as 0x100000000"):
+    with pytest.raises(PlacementError, match="S-records have no addresses such as 0x100000000"):
         with_more(read("\n".join(S_LINES)), 1 << 32, b"\1")
 
 
