@@ -20,13 +20,14 @@ from kinst.rewriter.standalone.request import COUNT, Request
 from kinst.rewriter.writing.restore import Reader, open_original
 from kinst.targets.c_types import ImageTypes
 from kinst.targets.elf.file import is_elf
-from kinst.targets.elf.symbols import STT_FUNC, Symbols, no_symbols, read_symbol_file
+from kinst.targets.elf.symbols import STT_FUNC, Symbols, no_symbols
 from kinst.targets.errors import ProbeError
 from kinst.targets.hosted import is_hosted
 from kinst.targets.image import Image, open_debug_symbols, open_image
 from kinst.targets.kernels.kernel_names import own_names
 from kinst.targets.manifest.packed import SITE, Manifest
 from kinst.targets.method import Method
+from kinst.targets.names.symbol_file import read_symbol_file
 from kinst.targets.packed.reading import AS_IT_SAYS, Reading
 from kinst.targets.probe import ProbeName
 

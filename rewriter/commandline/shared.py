@@ -18,8 +18,9 @@ HELP: Final = "Help"
 
 def symbols() -> Decorator:
     """--symbols."""
-    text = "Names for code: a System.map, nm's output, or ELF."
-    return option("--symbols", group=NAMES, type=FILE, metavar="FILE", help=text)
+    text = "Names for code: a System.map, the output of nm or objdump -t, Ghidra's CSV, IDA's MAP, or ELF."
+    brief = "Names for code: System.map, nm, Ghidra, IDA, ELF."
+    return option("--symbols", group=NAMES, type=FILE, metavar="FILE", help=text, brief=brief)
 
 
 def debug_file() -> Decorator:
