@@ -21,6 +21,12 @@ from kinst.targets.elf.header import (
     PF_X,
     PROGRAM_HEADER,
     PT_LOAD,
+    SECTION_HEADER,
+    SHF_EXECINSTR,
+    SHF_WRITE,
+    SHT_NOBITS,
+    SHT_PROGBITS,
+    SHT_STRTAB,
     FileKind,
     read_elf_header,
     read_program_headers,
@@ -72,6 +78,54 @@ def elf_of_memory(facts: ArchFacts, spans: Sequence[Span], entry: int) -> NDArra
     file[: len(start)] = np.frombuffer(start, np.uint8)
     for offset, span in zip(offsets, spans, strict=True):
         file[offset : offset + len(span.data)] = span.data
+    return file
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A section of another file: some bytes of memory, and what they are."""
+
+    name: str
+    address: int
+    data: NDArray[np.uint8]
+    size: int  # bytes in memory; what `data` has not of them is zero
+    flags: int  # SHF_
+
+
+def elf_of_parts(facts: ArchFacts, parts: Sequence[Part], entry: int) -> NDArray[np.uint8]:
+    """An ELF file with a segment and a section for each part. Raises ImageError: there are too many of them."""
+    if len(parts) > _MOST_SPANS:
+        raise ImageError(f"it has {len(parts)} sections, more than {_MOST_SPANS}")
+    parts = sorted(parts, key=lambda part: part.address)
+    names = b"\0" + b"".join(part.name.encode() + b"\0" for part in parts) + b".shstrtab\0"
+    at, name = ELF_HEADER.size + PROGRAM_HEADER.itemsize * (len(parts) + 1), 1
+    segments, sections, pieces = [], [(0,) * 10], []
+    for part in parts:
+        at += (part.address - at) % _PAGE
+        pieces.append((at, part.data))
+        size, kind = len(part.data), SHT_PROGBITS if len(part.data) else SHT_NOBITS
+        access = PF_R | (PF_W if part.flags & SHF_WRITE else 0) | (PF_X if part.flags & SHF_EXECINSTR else 0)
+        segments.append((PT_LOAD, access, at, part.address, part.address, size, part.size, _PAGE))
+        sections.append((name, kind, part.flags, part.address, at, size or part.size, 0, 0, 1, 0))
+        at, name = at + size, name + len(part.name.encode()) + 1
+    segments.append((_PT_GNU_STACK, PF_R | PF_W, 0, 0, 0, 0, 0, 16))
+    sections.append((name, SHT_STRTAB, 0, 0, at, len(names), 0, 0, 1, 0))
+    pieces.append((at, np.frombuffer(names, np.uint8)))
+    table = at + len(names) + -(at + len(names)) % 8
+    head = ELF_HEADER.pack(
+        b"\x7fELF\2\1\1", FileKind.EXEC, facts.elf_machine, 1, entry, ELF_HEADER.size, table, 0,
+        ELF_HEADER.size, PROGRAM_HEADER.itemsize, len(segments),
+        SECTION_HEADER.itemsize, len(sections), len(sections) - 1,
+    )  # fmt: skip
+    pieces.append((0, np.frombuffer(head + np.array(segments, PROGRAM_HEADER).tobytes(), np.uint8)))
+    pieces.append((table, np.frombuffer(np.array(sections, SECTION_HEADER).tobytes(), np.uint8)))
+    return _file(pieces)
+
+
+def _file(pieces: Sequence[tuple[int, NDArray[np.uint8]]]) -> NDArray[np.uint8]:
+    file = np.zeros(max(at + len(data) for at, data in pieces), np.uint8)
+    for at, data in pieces:
+        file[at : at + len(data)] = data
     return file
 
 

@@ -93,7 +93,15 @@ def _u_boot(data: NDArray[np.uint8], head: bytes, reading: Reading) -> Layer | N
     return read_fit(data, head, reading) or read_uimage(data, head, reading)
 
 
-_READERS: Final[tuple[Reader, ...]] = (_boot_image, _records, _u_boot)
+def _pe(data: NDArray[np.uint8], head: bytes, reading: Reading) -> Layer | None:
+    if not head.startswith(b"MZ"):
+        return None
+    from kinst.targets.packed.pe_image import read_pe
+
+    return read_pe(data, head, reading)
+
+
+_READERS: Final[tuple[Reader, ...]] = (_boot_image, _records, _u_boot, _pe)
 
 
 def _chained(rebuilds: Sequence[Rebuild]) -> Rebuild:
