@@ -64,7 +64,7 @@ def _counted(records: Sequence[Record], more: int) -> Iterator[tuple[Record, str
             count = record.address + more
             if count >= 1 << 8 * _WIDTHS[record.kind]:
                 raise ImageError(f"S-records: {count:,} lines are more than its S{record.kind} can count")
-            yield record, _of(record.kind, count, b"")
+            yield record, _of(record.kind, count, record.data)
 
 
 FORM: Final = Form(

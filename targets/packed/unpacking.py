@@ -19,6 +19,7 @@ from kinst.targets.packed.reading import AS_IT_SAYS, Reading
 HEAD: Final = 0x264  # bytes at the start of a file that show what it is
 _ELF: Final = b"\x7fELF"
 _MOST_LAYERS: Final = 4
+_ANDROID: Final = (b"ANDROID!", b"VNDRBOOT")
 _U_BOOT: Final = (b"\xd0\x0d\xfe\xed", b"\x27\x05\x19\x56")
 
 # Reads a file of its kind, of which it gets the first bytes as well; None: it is of another kind.
@@ -101,7 +102,15 @@ def _pe(data: NDArray[np.uint8], head: bytes, reading: Reading) -> Layer | None:
     return read_pe(data, head, reading)
 
 
-_READERS: Final[tuple[Reader, ...]] = (_boot_image, _records, _u_boot, _pe)
+def _android(data: NDArray[np.uint8], head: bytes, reading: Reading) -> Layer | None:
+    if head[:8] not in _ANDROID:
+        return None
+    from kinst.targets.packed.android import read_android
+
+    return read_android(data, head, reading)
+
+
+_READERS: Final[tuple[Reader, ...]] = (_boot_image, _records, _u_boot, _pe, _android)
 
 
 def _chained(rebuilds: Sequence[Rebuild]) -> Rebuild:
