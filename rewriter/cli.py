@@ -28,6 +28,7 @@ from kinst.rewriter.shell.file_name import OutputFile
 from kinst.rewriter.shell.progress import Progress, bars, silent
 from kinst.targets.errors import UsageError
 from kinst.targets.method import Method
+from kinst.targets.packed.reading import AS_IT_SAYS, reading_of
 from kinst.targets.probe import checked_module
 from kinst.targets.signals import exit_on_termination
 
@@ -62,6 +63,7 @@ def _progress(*, quiet: bool) -> Progress:
 
 _image = click.argument("image", type=FILE)
 _names = together(
+    shared.reading(),
     shared.symbols(),
     shared.debug_file(),
     shared.name(),
@@ -293,7 +295,9 @@ def diff(original: Path, patched: Path, *, form: str, output: Path | None, quiet
     from kinst.targets.image import open_image
 
     progress = _progress(quiet=quiet)
-    found = compare(open_image(original), open_image(patched), progress=progress)
+    after = open_image(patched)
+    before = open_image(original, reading=AS_IT_SAYS if after.container is None else after.container.reading)
+    found = compare(before, after, progress=progress)
     match form:
         case "html":
             lines = diff_page_lines(found, progress=progress)
@@ -352,14 +356,15 @@ def _source(path: Path, options: dict[str, Any], specs: Sequence[str]) -> "Sourc
         raise UsageError(f"--name {given}: {file} is not the image {path}")
     checked = None if given is None else checked_module(name)
     code = tuple(parse_code_range(text) for text in options.pop("force_code"))
+    reading = reading_of(*(options.pop(name) for name in ("raw", "entry", "payload")))
     symbols, debug_file, own = options.pop("symbols"), options.pop("debug_file"), None
     if symbols is None and debug_file is None:
         from kinst.rewriter.unknown_functions import refuse_unknown
 
-        own = refuse_unknown(path, checked, specs)
+        own = refuse_unknown(path, checked, specs, reading)
     from kinst.rewriter.rewriting import Source
 
-    return Source(path, checked, symbols, debug_file, code, own)
+    return Source(path, checked, symbols, debug_file, code, own, reading)
 
 
 def _default_output(path: Path) -> Path:

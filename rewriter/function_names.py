@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinst.targets.elf.file import is_elf, map_file, open_elf
-from kinst.targets.elf.symbols import SHN_UNDEF, STT_FUNC, STT_GNU_IFUNC, Symbols, read_symbol_file
+from kinst.targets.elf.symbols import SHN_UNDEF, STT_FUNC, STT_GNU_IFUNC, Symbols
+from kinst.targets.names.symbol_file import read_symbol_file
 
 _SMALL: Final = 16 << 20  # bytes of an image that is searched: 2 s
 

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -20,8 +21,8 @@ from kinst.rewriter.shell.command_output import remark, write_lines
 from kinst.rewriter.shell.progress import Progress
 from kinst.rewriter.standalone.report import moving_text, no_jump_lines, no_jump_summary, standalone_value
 from kinst.rewriter.standalone.request import parse_request
+from kinst.rewriter.writing.as_read import Written, trampoline_place, write_as_read
 from kinst.rewriter.writing.restore import restore
-from kinst.rewriter.writing.write import write_image
 from kinst.targets.errors import ManifestError, ProbeError, UsageError
 from kinst.targets.image import Image, open_image
 from kinst.targets.kernels.module_signature import is_signed
@@ -79,8 +80,9 @@ def rewrite_image(source: Source, target: Path, options: RewriteOptions, progres
         write_lines(map(patch_line, patch_values(program, planned.added)))
         write_lines(outcome_lines(resolution, lost))
     if not options.dry_run:
-        write_image(plan, target, trampoline_symbols=options.trampoline_symbols, progress=progress)
-        remark(_changed(program.original))
+        is_apart, symbols = options.trampoline_base is not None, options.trampoline_symbols
+        others = write_as_read(plan, target, is_apart=is_apart, trampoline_symbols=symbols, progress=progress)
+        remark(_changed(program.original, others))
     if options.as_json:
         click.echo(json.dumps(_value(planned, None if options.dry_run else target), indent=2))
     else:
@@ -100,6 +102,7 @@ def _planned(source: Source, options: RewriteOptions, progress: Progress) -> _Pl
     resolution = resolve(opened.program, names, include_excluded=excluded, inlines=opened.inlines(), progress=progress)
     check_outcomes(resolution, strict=options.strict)
     method, base = None if options.method is None else Method(options.method), options.trampoline_base
+    base = trampoline_place(opened.program.original) if base is None else base
     plan = plan_of(opened, resolution, alone=alone, trampoline_base=base, method=method, progress=progress)
     return _Planned(opened, [one for one in opened.program.patches if one not in known], resolution, plan)
 
@@ -111,9 +114,13 @@ def _value(planned: _Planned, target: Path | None) -> dict[str, Any]:
     return value | {"patches": list(patch_values(program, planned.added))}
 
 
-def _changed(image: Image) -> Iterator[str]:
-    """What the patched file no longer is."""
-    if image.packing:
+def _changed(image: Image, others: Written | None) -> Iterator[str]:
+    """What the patched file no longer is, and what is beside it."""
+    if others is not None:
+        yield f"{image.path.name}: {image.packing}: its manifest is {others.manifest.name}: keep it beside the image"
+        if others.trampolines is not None:
+            yield f"{others.trampolines.name}: has to be loaded at {others.address:#x}"
+    elif image.packing:
         yield f"{image.path.name}: {image.packing}: the ELF file in it was patched, and is written"
     if is_signed(image):
         yield f"{image.path.name}: was signed: a kernel that insists on signatures will not load it any more"
@@ -134,4 +141,6 @@ def restore_image(path: Path, output: Path | None, progress: Progress) -> None:
     if output is None and (target == path or target.exists()):
         raise UsageError(f"{target}: exists already: name the output with -o")
     restore(image, manifest, target, progress=progress)
-    click.echo(f"{target}: restored, SHA-256 {manifest.original_sha256}")
+    container = image.container
+    digest = manifest.original_sha256 if container is None else sha256(container.original.data).hexdigest()
+    click.echo(f"{target}: restored, SHA-256 {digest}")

@@ -21,13 +21,15 @@ from kinst.rewriter.standalone.request import COUNT, Request
 from kinst.rewriter.writing.restore import Reader, open_original
 from kinst.targets.c_types import ImageTypes
 from kinst.targets.elf.file import is_elf
-from kinst.targets.elf.symbols import STT_FUNC, Symbols, no_symbols, read_symbol_file
+from kinst.targets.elf.symbols import STT_FUNC, Symbols, no_symbols
 from kinst.targets.errors import ProbeError
 from kinst.targets.hosted import is_hosted
 from kinst.targets.image import Image, open_debug_symbols, open_image
 from kinst.targets.kernels.kernel_names import own_names
 from kinst.targets.manifest.packed import SITE, Manifest
 from kinst.targets.method import Method
+from kinst.targets.names.symbol_file import read_symbol_file
+from kinst.targets.packed.reading import AS_IT_SAYS, Reading
 from kinst.targets.probe import ProbeName
 
 
@@ -41,6 +43,7 @@ class Source:
     debug_file: Path | None = None
     code: tuple[tuple[int, int], ...] = ()  # start and end of what is code, whatever it looks like
     own_names: Symbols | None = None  # what `kernel_names.own_names` finds in it, if it was asked already
+    reading: Reading = AS_IT_SAYS  # what the user says of a file that does not say it itself
 
 
 class Opened:
@@ -76,7 +79,7 @@ def open_source(source: Source, *, progress: Progress = silent, read: Reader = o
     Raises:
         ImageError, ManifestError: it cannot be used.
     """
-    image, manifest = open_original(source.path, source.module, progress, read)
+    image, manifest = open_original(source.path, source.module, progress, read, source.reading)
     given = _given(image, source, manifest)
     if manifest is not None and manifest.patches:
         return _of(open_program(image, given, manifest.patches, source.code), manifest, source.debug_file)

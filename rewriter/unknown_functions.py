@@ -22,6 +22,7 @@ from kinst.targets.image import Image, glance
 from kinst.targets.kernels.kernel_names import own_names
 from kinst.targets.manifest.seal import SECTION
 from kinst.targets.nearest import nearest_names
+from kinst.targets.packed.reading import AS_IT_SAYS, Reading
 from kinst.targets.probe import ProbeName, is_glob, is_offset, parse_probe_names
 
 _INVENTED: Final = "sub_"  # how names begin that functions without a name get
@@ -37,7 +38,9 @@ class Seen:
     own_names: Symbols | None = None  # those of `kernel_names.own_names`, which take longest, if they were needed
 
 
-def refuse_unknown(path: Path, module: str | None, specs: Iterable[str]) -> Symbols | None:
+def refuse_unknown(
+    path: Path, module: str | None, specs: Iterable[str], reading: Reading = AS_IT_SAYS
+) -> Symbols | None:
     """Refuse the names of a command line if each means a function that the image cannot have, and all its names are its
     own. Returns `Seen.own_names`.
 
@@ -50,19 +53,21 @@ def refuse_unknown(path: Path, module: str | None, specs: Iterable[str]) -> Symb
             names += parse_probe_names(spec)
         except ProbeNameError:
             return None  # the image may have providers of its own
-    seen = unknown_functions(path, module, names)
+    seen = unknown_functions(path, module, names, reading)
     if seen.unknown and all(name in seen.unknown for name in names):  # what is wrong with others takes longer to find
         raise ProbeError("\n".join(f"{name}: {seen.unknown[name]}" for name in names))
     return seen.own_names
 
 
-def unknown_functions(path: Path, module: str | None, names: Sequence[ProbeName]) -> Seen:
+def unknown_functions(
+    path: Path, module: str | None, names: Sequence[ProbeName], reading: Reading = AS_IT_SAYS
+) -> Seen:
     """Which of the names mean a function that the image cannot have. `module` is what the user calls the image."""
     wanted = [name for name in names if _means_function(name)]
     if not wanted:
         return Seen()
     try:
-        return _seen(glance(path, module=module), wanted)
+        return _seen(glance(path, module=module, reading=reading), wanted)
     except KinstError:
         return Seen()  # opening the image reports it
 

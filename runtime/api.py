@@ -22,7 +22,7 @@ from kinst.rewriter.naming.probe_choice import check_outcomes, default_specs, pr
 from kinst.rewriter.naming.resolve import Resolution, resolve
 from kinst.rewriter.outcome_report import summary_lines
 from kinst.rewriter.rewriting import Opened, Source, listed_probes, open_source, plan_probes
-from kinst.rewriter.writing.write import write_image
+from kinst.rewriter.writing.as_read import trampoline_place, write_as_read
 from kinst.runtime.machine.calling.call import call_of, parse_call
 from kinst.runtime.providers.probe_table import Probe
 from kinst.runtime.trace import Trace
@@ -51,6 +51,7 @@ from kinst.runtime.tracing.sweep import Sweep
 from kinst.runtime.tracing.tracing import Tracing
 from kinst.targets.errors import UsageError
 from kinst.targets.image import check_twice, open_to_run
+from kinst.targets.packed.reading import reading_of
 
 
 def open_image(
@@ -61,16 +62,22 @@ def open_image(
     debug_file: PathLike | None = None,
     modules: Mapping[str, PathLike] | None = None,
     code: Sequence[tuple[int, int]] = (),
+    raw: str | None = None,
+    entry: int | None = None,
+    payload: str | None = None,
 ) -> "ImageFile":
     """Read an image, patched or not.
 
     Args:
-        path: an ELF file for amd64, arm64 or riscv64.
+        path: an ELF file for amd64, arm64 or riscv64; or another file that holds an image (docs/guide/image-files.md).
         name: the module in its probes' names; default: the name of the file.
         symbols: names for its code: System.map, the output of nm, or an ELF file.
         debug_file: debug information and symbols, if they are not in the image.
         modules: kernel modules by name: programs may use their types, and the probes of those that were patched.
         code: start and end of ranges that are code, whatever they look like (--force-code).
+        raw: "MACHINE@ADDRESS" of a file without headers, "MACHINE" of Intel HEX or S-records (--raw).
+        entry: where such a file starts; default: at its first byte, or where its records say.
+        payload: which of the images in a file of several (--payload).
 
     Raises:
         KinstError: the image cannot be used.
@@ -80,7 +87,8 @@ def open_image(
         ...     print(*image.probes("fbt::vfs_*:entry")[:2])
         fbt:kernel-arm64:vfs_walk:entry fbt:kernel-arm64:vfs_read:entry
     """
-    source = Source(Path(path), name, path_of(symbols), path_of(debug_file), code_ranges(code))
+    reading = reading_of(raw, None if entry is None else hex(entry), payload)
+    source = Source(Path(path), name, path_of(symbols), path_of(debug_file), code_ranges(code), reading=reading)
     return ImageFile(source, modules_of(modules))
 
 
@@ -178,8 +186,9 @@ class ImageFile:
         opened = self.opened
         check_twice(opened.image)
         names = probe_names(descriptions, opened.image)
-        resolution, plan = plan_probes(opened, names, method=method_of(method), trampoline_base=trampoline_base)
-        write_image(plan, Path(output))
+        base = trampoline_place(opened.program.original) if trampoline_base is None else trampoline_base
+        resolution, plan = plan_probes(opened, names, method=method_of(method), trampoline_base=base)
+        write_as_read(plan, Path(output), is_apart=trampoline_base is not None)
         return tuple(summary_lines(resolution, plan.lost, len(plan.manifest.sites)))
 
     def trace(
@@ -331,4 +340,5 @@ def requested(image: ImageFile, request: Request) -> Request:
         symbols=source.symbols,
         debug_file=source.debug_file,
         code=source.code,
+        reading=source.reading,
     )

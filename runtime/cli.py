@@ -43,6 +43,7 @@ from kinst.runtime.tracing.programs.program_text import Origin, ProgramText, rea
 from kinst.runtime.tracing.request import Request
 from kinst.targets.errors import KinstError, UsageError
 from kinst.targets.method import Method
+from kinst.targets.packed.reading import AS_IT_SAYS, Reading, reading_of
 from kinst.targets.probe import checked_module
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from kinst.runtime.tracing.run_command import RunOptions
 
 _NAME: Final = "kinst-run"
+READING: Final = ("raw", "entry", "payload")  # options: what the user says of a file that does not say it itself
 _OF_IMAGES: Final = (
     "machine",
     "memory",
@@ -65,9 +67,10 @@ _OF_IMAGES: Final = (
     "modules",
     "users",
     "input",
+    *READING,
 )  # options
 # Options that --read cannot use.
-_OF_RUNS: Final = frozenset(_OF_IMAGES) - {"machine", "debug_file", "force_code", "modules"}
+_OF_RUNS: Final = frozenset(_OF_IMAGES) - {"machine", "debug_file", "force_code", "modules", *READING}
 
 
 _LAST_READING: Final = 1.0  # second behind --wall-timeout, for what a stub has found up to then
@@ -257,6 +260,11 @@ def _programs(order: list[str], given: dict[str, Any]) -> list[ProgramText]:
     return programs
 
 
+def _reading(given: dict[str, Any]) -> Reading:
+    texts = [given[name] for name in READING]
+    return reading_of(*texts) if any(text is not None for text in texts) else AS_IT_SAYS
+
+
 def _image_and_arguments(words: tuple[str, ...], given: dict[str, Any]) -> tuple[Path | None, tuple[str, ...]]:
     """The first word is the image, `-` for none. If there is a program and nothing that needs an image, a word that is
     no file is the program's argument, unless it looks like the path of an image."""
@@ -295,6 +303,7 @@ def _request(ctx: click.Context, image: Path | None, arguments: tuple[str, ...],
         system=given["system"],
         call=given["call"],
         method=None if given["method"] is None else Method(given["method"]),
+        reading=_reading(given),
         name=None if given["name"] is None else checked_module(given["name"]),
         symbols=given["symbols"],
         debug_file=given["debug_file"],

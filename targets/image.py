@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.arch.registry import arch_by_elf_machine
-from kinst.targets.elf.file import map_file, open_elf
+from kinst.targets.elf.file import open_elf
 from kinst.targets.elf.header import (
     PF_X,
     PT_LOAD,
@@ -35,7 +35,9 @@ from kinst.targets.elf.second_reader import read_again
 from kinst.targets.elf.sections import CodeRegion, Section, Segment, sections_of, segments_of
 from kinst.targets.elf.symbols import Symbols, read_symbols
 from kinst.targets.errors import ImageError
-from kinst.targets.packed.boot_image import unpacked
+from kinst.targets.packed.container import contained
+from kinst.targets.packed.layer import Container
+from kinst.targets.packed.reading import AS_IT_SAYS, Reading
 from kinst.targets.visible import visible
 
 __all__ = [
@@ -54,6 +56,10 @@ _MACHINE_NAMES: Final = {
     2: "SPARC", 3: "i386", 8: "MIPS", 20: "PowerPC", 21: "PowerPC 64", 22: "s390", 40: "32-bit ARM", 43: "SPARC 64",
     50: "IA-64", 247: "BPF", 258: "LoongArch",
 }  # fmt: skip
+_ENDINGS: Final = (
+    ".debug", ".elf", ".ko", ".dbg", ".axf", ".out",
+    ".bin", ".hex", ".ihex", ".srec", ".s19", ".s28", ".s37", ".mot", ".itb", ".fit", ".efi",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +77,7 @@ class Image:
     symbols: Symbols  # .symtab, then .dynsym
     relocations: Relocations  # those that are applied at load time, or by the image itself when it starts
     packing: str  # what kind of file holds the ELF file ("bzImage, xz"); "": it is the ELF file itself
+    container: Container | None = None  # that file, if it is no ELF file and can be written again
 
     @property
     def kind(self) -> FileKind:
@@ -155,23 +162,25 @@ def _holds(section: Section, address: int) -> bool:
     return _has_bytes(section) and 0 <= address - section.address < section.size
 
 
-def open_image(path: Path, *, module: str | None = None) -> Image:
+def open_image(path: Path, *, module: str | None = None, reading: Reading = AS_IT_SAYS) -> Image:
     """Read an image that may be rewritten or compared: LIEF has to read the same.
 
     Args:
-        path: the ELF file: a linked kernel or firmware (EXEC, DYN) or a kernel module (REL).
+        path: the ELF file: a linked kernel or firmware (EXEC, DYN) or a kernel module (REL); or a file that holds one,
+            or of which one is made.
         module: what the probes' module field shall be; else the file's name without its ending.
+        reading: what the user says of a file that does not say it itself.
 
     Raises:
         ImageError: one line that says what is wrong with the file.
     """
     try:
-        return _read(path, module or module_name(path), read_again)
+        return _read(path, module or module_name(path), read_again, reading)
     except ImageError as error:
         raise ImageError(f"{path}: {error}") from None
 
 
-def open_to_run(path: Path, *, module: str | None = None) -> Image:
+def open_to_run(path: Path, *, module: str | None = None, reading: Reading = AS_IT_SAYS) -> Image:
     """Read an image without LIEF, which takes half as long to import as all else that a run begins with. What runs is
     what we read; nothing is claimed about the file to anyone else.
 
@@ -179,14 +188,14 @@ def open_to_run(path: Path, *, module: str | None = None) -> Image:
         ImageError: as `open_image`, for what we find by ourselves.
     """
     try:
-        return glance(path, module=module)
+        return glance(path, module=module, reading=reading)
     except ImageError as error:
         raise ImageError(f"{path}: {error}") from None
 
 
-def glance(path: Path, *, module: str | None = None) -> Image:
+def glance(path: Path, *, module: str | None = None, reading: Reading = AS_IT_SAYS) -> Image:
     """As `open_to_run`, for a message: its error has no path."""
-    return _read(path, module or module_name(path), _unread)
+    return _read(path, module or module_name(path), _unread, reading)
 
 
 def check_twice(image: Image) -> None:
@@ -222,20 +231,23 @@ def open_debug_symbols(path: Path, image: Image) -> Symbols:
 def architecture(path: Path) -> str:
     """The name of an image's architecture, whatever else may be wrong with it. Raises ImageError: it has none of
     ours."""
-    return _facts(read_elf_header(unpacked(map_file(path))[0])).name
+    return _facts(read_elf_header(contained(path).data)).name
 
 
 def module_name(path: Path) -> str:
     """The module a file stands for: its name without .ko, .elf, .debug and the like."""
     name = path.name
-    for ending in (".debug", ".elf", ".ko", ".dbg", ".axf", ".out"):
+    for ending in _ENDINGS:
         name = name.removesuffix(ending)
     return visible(name or path.name)
 
 
-def _read(path: Path, module: str, check: Callable[[NDArray[np.uint8], Tables], object]) -> Image:
+def _read(
+    path: Path, module: str, check: Callable[[NDArray[np.uint8], Tables], object], reading: Reading = AS_IT_SAYS
+) -> Image:
     """`check` is the second reader of its tables."""
-    data, packing = unpacked(map_file(path))
+    file = contained(path, reading)
+    data = file.data
     facts = _facts(read_elf_header(data))
     tables = read_tables(data)
     header = tables.header
@@ -260,7 +272,8 @@ def _read(path: Path, module: str, check: Callable[[NDArray[np.uint8], Tables], 
         code_regions=regions,
         symbols=symbols,
         relocations=relocations,
-        packing=packing,
+        packing=file.packing,
+        container=file.container,
     )
 
 

@@ -177,8 +177,8 @@ def beside(image: Path, subject: Subject, folder: Path) -> Beside | None:
     slack = subject.cpus + (_CLEARING if subject.clears else 0)
     found = _by_function(plugin, manifest, (link, load))
     unsure = _with_branches(open_image(image), manifest)
-    kept = ({name: count for name, count in one.items() if name not in unsure} for one in (ours, found))
-    return Beside(*kept, slack)
+    first, second = ({name: count for name, count in one.items() if name not in unsure} for one in (ours, found))
+    return Beside(first, second, slack)
 
 
 def _executed(manifest: Manifest) -> Addresses:

@@ -6,7 +6,7 @@ from typing import Final
 
 import click
 
-from kinst.rewriter.commandline.option import Choice, Decorator, option
+from kinst.rewriter.commandline.option import Choice, Decorator, option, together
 from kinst.rewriter.shell.file_name import FileName, OutputFile
 
 FILE: Final = FileName(path_type=Path)
@@ -18,14 +18,45 @@ HELP: Final = "Help"
 
 def symbols() -> Decorator:
     """--symbols."""
-    text = "Names for code: a System.map, nm's output, or ELF."
-    return option("--symbols", group=NAMES, type=FILE, metavar="FILE", help=text)
+    text = "Names for code: a System.map, the output of nm or objdump -t, Ghidra's CSV, IDA's MAP, or ELF."
+    brief = "Names for code: System.map, nm, Ghidra, IDA, ELF."
+    return option("--symbols", group=NAMES, type=FILE, metavar="FILE", help=text, brief=brief)
 
 
 def debug_file() -> Decorator:
     """--debug-file."""
     text = "A separate file with debug information and symbols."
     return option("--debug-file", group=NAMES, type=FILE, metavar="FILE", help=text)
+
+
+def reading() -> Decorator:
+    """--raw, --entry and --payload."""
+    return together(
+        option(
+            "--raw",
+            group=NAMES,
+            metavar="MACHINE[@ADDR]",
+            help="IMAGE has no header: it is memory of this machine (amd64, arm64 or riscv64), loaded at ADDR; Intel "
+            "HEX and S-records have addresses themselves.",
+            brief="IMAGE has no header, and is loaded at ADDR.",
+        ),
+        option(
+            "--entry",
+            group=NAMES,
+            is_rare=True,
+            metavar="ADDR",
+            help="Where such an IMAGE starts; else at its first byte, or where its records say.",
+            brief="Where such an IMAGE starts.",
+        ),
+        option(
+            "--payload",
+            group=NAMES,
+            is_rare=True,
+            metavar="NAME",
+            help="Which of the images in a U-Boot or firmware file; the error that asks for it lists them.",
+            brief="Which of the images in a file of several.",
+        ),
+    )
 
 
 def name() -> Decorator:

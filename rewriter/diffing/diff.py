@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from kinst.rewriter.claims import wrong_claims
 from kinst.rewriter.derive import site_instructions
+from kinst.rewriter.diffing.container_diff import wrong_files
 from kinst.rewriter.diffing.places import Places
 from kinst.rewriter.naming.refusals import no_refusals
 from kinst.rewriter.patched_bytes import placed
@@ -95,6 +96,7 @@ def compare(original: Image, patched: Image, *, progress: Progress = silent) -> 
     else:
         plan, made = plan_again(program, manifest, _placement(original, patched, manifest), progress)
         wrong += _wrong_jumps(program, patched, manifest, made)
+    wrong += [Unexplained(*one) for one in wrong_files(original, patched, manifest)]
     said = _manifest_section(patched)
     # As the file has it compressed: another version of zstd would make other bytes of the same manifest.
     packed = patched.data[said.offset : said.offset + said.size].data

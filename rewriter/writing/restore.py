@@ -13,34 +13,43 @@ from kinst.rewriter.writing.write import copy, mode_of, new_file, overwritten, p
 from kinst.targets.errors import ManifestError
 from kinst.targets.image import Image, open_image
 from kinst.targets.manifest.packed import Manifest, find_manifest
+from kinst.targets.packed.reading import AS_IT_SAYS, Reading
 
 
 def restore(image: Image, manifest: Manifest, out: Path, *, progress: Progress = silent) -> None:
     """Write the original image.
 
     Raises:
-        ManifestError: the result is not the original, since the patched file was changed after it was written.
+        ManifestError: the result is not the original, since the patched file was changed after it was written. Of a
+            file that is no ELF file this was found when it was read.
     """
     with new_file(out, mode_of(image.path)) as file:
-        write_original(image, manifest, file, progress)
+        if image.container is not None:
+            file.write(image.container.original.data)
+        else:
+            write_original(image, manifest, file, progress)
 
 
 class Reader(Protocol):
     """Reads an image file: `open_image`, or `open_to_run`."""
 
-    def __call__(self, path: Path, *, module: str | None = None) -> Image:
+    def __call__(self, path: Path, *, module: str | None = None, reading: Reading = AS_IT_SAYS) -> Image:
         """Raises ImageError."""
         ...
 
 
 def open_original(
-    path: Path, module: str | None = None, progress: Progress = silent, read: Reader = open_image
+    path: Path,
+    module: str | None = None,
+    progress: Progress = silent,
+    read: Reader = open_image,
+    reading: Reading = AS_IT_SAYS,
 ) -> tuple[Image, Manifest | None]:
     """The original image, and the manifest if the file is a patched one; `read` reads the files.
 
     The original of a patched file is in a temporary file without a name; its `path` is that of the patched file.
     """
-    image = read(path, module=module)
+    image = read(path, module=module, reading=reading)
     manifest = find_manifest(image)
     if manifest is None:
         return image, None
@@ -48,7 +57,7 @@ def open_original(
         with Path(file.name).open("r+b") as writable:
             write_original(image, manifest, writable, progress)
         original = read(Path(file.name), module=module or manifest.module)
-    return replace(original, path=path), manifest
+    return replace(original, path=path, packing=image.packing, container=image.container), manifest
 
 
 def write_original(image: Image, manifest: Manifest, file: BufferedRandom, progress: Progress = silent) -> None:

@@ -229,6 +229,7 @@ output_options: Final = together(
     ),
 )
 name_options: Final = together(
+    shared.reading(),
     shared.symbols(),
     shared.debug_file(),
     shared.name(),

@@ -79,7 +79,7 @@ def watch(request: Request, limits: Limits, options: RunOptions) -> int:
 def _default(request: Request) -> ProgramText:
     """The program if the user gave none: it counts the calls of all functions, or the hits of a patched image's
     probes."""
-    patched = find_manifest(open_to_run(source_of(request).path))
+    patched = find_manifest(open_to_run(source_of(request).path, reading=request.reading))
     text = _FUNCTIONS if patched is None else _OWN_PROBES
     return ProgramText(Origin.NAME, text, text)
 

@@ -111,7 +111,7 @@ def _programs(request: Request) -> Sequence[ProgramText]:
     standalone image may have counted many hits before it is read, so that these get a summary, not a line each."""
     if request.programs or request.actions:
         return request.programs
-    manifest = find_manifest(open_to_run(source_of(request).path))
+    manifest = find_manifest(open_to_run(source_of(request).path, reading=request.reading))
     if manifest is not None and manifest.standalone is not None:
         return [ProgramText(Origin.SCRIPT, "summary", _SUMMARY)]
     options = () if manifest is None else manifest.options

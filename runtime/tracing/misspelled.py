@@ -42,7 +42,7 @@ def checked(request: Request, *, is_lenient: bool) -> Request:
     if request.options.is_on("zdefs") or request.options.is_on("cpp") or request.modules:
         return request
     candidates = [name for program in request.programs for name in _candidates(program)]
-    seen = unknown_functions(request.image, request.name, candidates)
+    seen = unknown_functions(request.image, request.name, candidates, request.reading)
     error = _first(request, seen.unknown) if seen.unknown else None
     if error is not None:
         raise error

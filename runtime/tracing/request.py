@@ -9,6 +9,7 @@ from kinst.runtime.dlang.options import Options
 from kinst.runtime.machine.configuration import Configuration
 from kinst.runtime.tracing.programs.program_text import ProgramText
 from kinst.targets.method import Method
+from kinst.targets.packed.reading import AS_IT_SAYS, Reading
 
 if TYPE_CHECKING:
     from kinst.runtime.tracing.hits import PythonAction
@@ -25,6 +26,7 @@ class Request:
     arguments: tuple[str, ...] = ()  # $1, $2, ...
     options: Options = field(default_factory=Options)  # programs set some as they are read
     configuration: Configuration = field(default_factory=Configuration)
+    reading: Reading = AS_IT_SAYS  # what the user says of an image file that does not say it itself
     machine: str | None = None  # default: the one of the image's architecture
     system: str = "auto"  # the operating system in the image, as --os names it
     call: str | None = None  # a function call instead of booting

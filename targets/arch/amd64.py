@@ -3,7 +3,7 @@
 from enum import IntEnum
 
 from kinst.targets.arch.code_shape import CallShape, CodeShape, Field, Pattern, pattern
-from kinst.targets.arch.facts import ArchFacts, CpuNumberFacts, EngineFacts, JumpFacts, Syntax, UnwindFacts
+from kinst.targets.arch.facts import ArchFacts, CpuNumberFacts, EngineFacts, InFiles, JumpFacts, Syntax, UnwindFacts
 from kinst.targets.arch.linux import (
     COMMON_TABLES,
     BootTable,
@@ -265,6 +265,7 @@ _NOPS = "90 6690 0f1f00 0f1f4000 0f1f440000 660f1f440000 0f1f8000000000 0f1f8400
 AMD64 = ArchFacts(
     name="amd64",
     elf_machine=62,  # EM_X86_64
+    in_files=InFiles(u_boot="x86_64", legacy=24, pe=0x8664),
     breakpoints=dict.fromkeys(range(1, LONGEST + 1), BREAKPOINT),
     slot_size=16,  # 11 bytes of instruction and 5 of a jump back
     longest_trampoline=32,  # 15 bytes of instruction and 14 of `jmp *0(%rip)` with its address

@@ -3,7 +3,7 @@
 from enum import IntEnum
 
 from kinst.targets.arch.code_shape import CallShape, CodeShape, Field, Pattern, pattern
-from kinst.targets.arch.facts import ArchFacts, CpuNumberFacts, EngineFacts, JumpFacts, Syntax, UnwindFacts
+from kinst.targets.arch.facts import ArchFacts, CpuNumberFacts, EngineFacts, InFiles, JumpFacts, Syntax, UnwindFacts
 from kinst.targets.arch.linux import (
     COMMON_TABLES,
     BootTable,
@@ -198,6 +198,7 @@ _LANDMARKS = {"far_el1": 0, "tpidrro_el0": 296, "s3_4_c0_c0_5": 1776}
 ARM64 = ArchFacts(
     name="arm64",
     elf_machine=183,  # EM_AARCH64
+    in_files=InFiles(u_boot="arm64", legacy=22, pe=0xAA64),
     breakpoints={4: BREAKPOINT},
     slot_size=8,
     longest_trampoline=8,

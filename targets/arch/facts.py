@@ -10,6 +10,15 @@ from kinst.targets.arch.relocations import RelocationFacts
 
 
 @dataclass(frozen=True, slots=True)
+class InFiles:
+    """How files of boot loaders name a machine."""
+
+    u_boot: str  # boot/image.c: in FIT images
+    legacy: int  # include/image.h, IH_ARCH_: in legacy images
+    pe: int  # IMAGE_FILE_MACHINE_: in PE files
+
+
+@dataclass(frozen=True, slots=True)
 class Syntax:
     """How capstone or keystone is opened: names of its own constants, for the one file that imports it."""
 
@@ -126,6 +135,7 @@ class ArchFacts:
 
     name: str
     elf_machine: int  # e_machine
+    in_files: InFiles  # what other files than ELF call it
     breakpoints: Mapping[int, bytes]  # instruction size -> what is written at the site; amd64: every size -> cc
     slot_size: int  # bytes of a slot: a trampoline has one or more
     longest_trampoline: int  # bytes of the slots of the longest one

@@ -3,7 +3,7 @@
 from enum import IntEnum
 
 from kinst.targets.arch.code_shape import CallShape, CodeShape, Field, Pattern, pattern
-from kinst.targets.arch.facts import ArchFacts, CpuNumberFacts, EngineFacts, JumpFacts, Syntax, UnwindFacts
+from kinst.targets.arch.facts import ArchFacts, CpuNumberFacts, EngineFacts, InFiles, JumpFacts, Syntax, UnwindFacts
 from kinst.targets.arch.linux import (
     COMMON_TABLES,
     BootTable,
@@ -170,6 +170,7 @@ _SHORT_JUMP = CodeField(((12, 1, 11), (11, 1, 4), (9, 2, 8), (8, 1, 10), (7, 1, 
 RISCV64 = ArchFacts(
     name="riscv64",
     elf_machine=243,  # EM_RISCV
+    in_files=InFiles(u_boot="riscv", legacy=26, pe=0x5064),
     breakpoints={2: C_EBREAK, 4: EBREAK},
     slot_size=8,
     longest_trampoline=8,

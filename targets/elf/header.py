@@ -67,14 +67,6 @@ SHF_EXCLUDE: Final = 0x8000_0000
 SHN_LORESERVE: Final = 0xFF00
 PN_XNUM: Final = 0xFFFF
 
-# What people pass instead of an ELF file, by its first bytes, and what to do about it.
-_OTHER_FORMATS: Final = (
-    (b"MZ", "a PE/EFI image, and no Linux kernel that is known: give the ELF file it was made from"),
-    (b"!<arch>", "an archive (.a or .deb): take the image out of it first"),
-    (b"\x27\x05\x19\x56", "a U-Boot image: give the ELF file it was made from"),
-    (b"\xd0\x0d\xfe\xed", "a device tree or FIT image: give the ELF file it was made from"),
-)
-
 
 class FileKind(IntEnum):
     """e_type of the files that can be images."""
@@ -129,7 +121,7 @@ def read_elf_header(data: NDArray[np.uint8]) -> ElfHeader:
     if len(data) == 0:
         raise ImageError("not an ELF image: the file is empty")
     head = data[: ELF_HEADER.size].tobytes()
-    check_magic(head)
+    check_magic(head, data)
     _, kind, machine, version, entry, phoff, shoff, flags, _, phentsize, phnum, shentsize, shnum, shstrndx = (
         ELF_HEADER.unpack(head)
     )
@@ -153,14 +145,22 @@ def read_elf_header(data: NDArray[np.uint8]) -> ElfHeader:
     )
 
 
-def check_magic(head: bytes) -> None:
-    """Check that a file begins as a little-endian 64-bit ELF file. `head`: its first `ELF_HEADER.size` bytes. Raises
-    ImageError."""
+def check_magic(head: bytes, data: NDArray[np.uint8] | None = None) -> None:
+    """Check that a file begins as a little-endian 64-bit ELF file.
+
+    Args:
+        head: its first `ELF_HEADER.size` bytes.
+        data: the file, if that is at hand: more of it says what it is.
+
+    Raises:
+        ImageError: it does not.
+    """
     if not head.startswith(b"\x7fELF"):
         if b"\x7fELF".startswith(head):
             raise ImageError(f"truncated: {len(head)} bytes are not even an ELF header")
-        other = next((what for magic, what in _OTHER_FORMATS if head.startswith(magic)), "no ELF magic at the start")
-        raise ImageError(f"not an ELF image: {other}")
+        from kinst.targets.elf.other_files import HEAD, kind_of  # for what is an error
+
+        raise ImageError(f"not an ELF image: {kind_of(head if data is None else data[:HEAD].tobytes())}")
     if len(head) < ELF_HEADER.size:
         raise ImageError(f"truncated: {len(head)} bytes, an ELF header has {ELF_HEADER.size}")
     if head[4] != 2:

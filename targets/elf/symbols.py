@@ -1,4 +1,4 @@
-"""A symbol table of an image, of a System.map or of nm's output -> columns of symbols.
+"""A symbol table of an image, or what nm says of one -> columns of symbols.
 
 The tables of a vmlinux hold up to 236,000 symbols: LIEF makes a Python object of each (1.3 s and 200 MB for the riscv64
 kernel), so they are read as arrays from the mapped file.
@@ -7,7 +7,6 @@ kernel), so they are read as arrays from the mapped file.
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -15,7 +14,7 @@ from numpy.typing import NDArray
 
 from kinst.targets.columns import unique
 from kinst.targets.elf.header import SHT_DYNSYM, SHT_STRTAB, SHT_SYMTAB, ElfHeader, FileKind
-from kinst.targets.elf.sections import CodeRegion, Section, content
+from kinst.targets.elf.sections import Section, content
 from kinst.targets.errors import ImageError
 from kinst.targets.visible import text_of
 
@@ -40,8 +39,6 @@ _NM_WEAK: Final = frozenset("wWvV")
 _NM_CODE: Final = frozenset("tTwWi")
 _DATA_BOUNDS: Final = (b"_sdata", b"_edata")
 _BOUND: Final = re.compile(rb"(|\w*_)__(start|stop)_(__\w+)")  # functions are called __start_tty and __stop_tty, too
-_NM_UNDEFINED: Final = frozenset("Uwv")
-_NM_TYPES: Final = frozenset("abBcCdDgGiInNpPrRsStTuUvVwW-?A")
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,36 +200,6 @@ def _placed(symbols: Symbols, sections: tuple[Section, ...]) -> Symbols:
     return replace(symbols, address=address)
 
 
-def read_symbol_file(path: Path, *, regions: Sequence[CodeRegion] = (), is_hosted: bool = False) -> Symbols:
-    """The symbols of a System.map or of nm's output (with -S too), as ``--symbols`` takes it.
-
-    Every line is "address [size] type name", addresses in hex; undefined symbols (no address) are skipped, and what nm
-    prints after the name (a version or a module in brackets) is dropped. The letter of a table in .text is that of a
-    function: where functions have sizes (nm -S), or FDEs (user programs), what has none is only a label.
-
-    Args:
-        path: the file.
-        is_hosted: the image is a user program or library.
-        regions: the code of the image it is to name: a file of another image, or of another link address, is refused.
-
-    Raises:
-        ImageError: the file cannot be read; a line is none of these, with its number; or it does not fit the image.
-    """
-    try:
-        lines = path.read_bytes().decode(errors="backslashreplace").splitlines()
-    except OSError as error:
-        raise ImageError(f"{path}: cannot be read: {error.strerror}") from None
-    found = [
-        entry for number, line in enumerate(lines, 1) if line.strip() for entry in _symbol_line(path, number, line)
-    ]
-    if not found:
-        raise ImageError(f"{path}: no symbols: expected lines such as 'ffffffff81000000 T _text'")
-    symbols = nm_symbols(found)
-    _check_fit(path, symbols, regions)
-    label = (symbols.kind == STT_FUNC) & (symbols.size == 0) & (is_hosted | bool(symbols.size.any()))
-    return replace(symbols, kind=np.where(label, STT_NOTYPE, symbols.kind).astype(np.uint8))
-
-
 def nm_symbols(found: Iterable[tuple[int, int, str, str]]) -> Symbols:
     """Symbols by address, size (0: not known), letter and name, as nm has them."""
     addresses, sizes, letters, names = zip(*found, strict=True)
@@ -256,7 +223,7 @@ def nm_columns(
     kind[ends] = STT_NOTYPE  # nothing begins there but what has a name of its own
     inside = unique(np.concatenate([_within_data(address, names), tables]))
     kind[inside] = STT_OBJECT
-    size[inside] = np.where(size[inside] > 0, size[inside], _to_the_next(address, inside))
+    size[inside] = np.where(size[inside] > 0, size[inside], to_the_next(address, inside))
     binding = np.where(letter < ord("a"), STB_GLOBAL, STB_LOCAL)
     binding[_is_letter(letter, _NM_WEAK)] = STB_WEAK
     section = np.where(_is_letter(letter, frozenset("aA")), SHN_ABS, SECTION_UNKNOWN)
@@ -294,44 +261,12 @@ def _tables(address: NDArray[np.uint64], names: Sequence[bytes]) -> tuple[NDArra
     return rows[:, 0], rows[:, 1]
 
 
-def _to_the_next(address: NDArray[np.uint64], rows: NDArray[np.intp]) -> NDArray[np.uint64]:
-    """From each of the rows to the next higher address."""
+def to_the_next(address: NDArray[np.uint64], rows: NDArray[np.intp]) -> NDArray[np.uint64]:
+    """Bytes from the address of each of the rows to the next higher one; 0 for the last one."""
     places = unique(address)
     following = np.append(places[1:], places[-1:])
     found: NDArray[np.uint64] = following[np.searchsorted(places, address[rows])] - address[rows]
     return found
-
-
-def _check_fit(path: Path, symbols: Symbols, regions: Sequence[CodeRegion]) -> None:
-    """Half of the code symbols must be in the code: a System.map also has vdso and per-CPU ones that are not."""
-    address = symbols.address[symbols.kind == STT_FUNC]
-    inside = np.zeros(len(address), np.bool_)
-    for region in regions:
-        inside |= address - np.uint64(region.address) < np.uint64(region.size)  # wraps round below the start: not less
-    if regions and inside.sum() * 2 < max(len(address), 1):
-        low, high = int(address.min(initial=2**64 - 1)), int(address.max(initial=0))
-        where = f"its code is at {low:#x} to {high:#x}" if len(address) else "it has no code"
-        raise ImageError(
-            f"{path}: symbols of another image: {where}, this image's at {regions[0].address:#x} "
-            f"to {regions[-1].address + regions[-1].size:#x}"
-        )
-
-
-def _symbol_line(path: Path, number: int, line: str) -> list[tuple[int, int, str, str]]:
-    """(address, size, type, name) of one line; nothing for an undefined symbol or nm's "file:" heading."""
-    words = line.split()
-    if (len(words) == 2 and words[0] in _NM_UNDEFINED) or (len(words) == 1 and words[0].endswith(":")):
-        return []
-    has_size = len(words) >= 4 and len(words[1]) > 1
-    try:
-        address, size = int(words[0], 16), int(words[1], 16) if has_size else 0
-        letter, name = words[2 if has_size else 1], words[3 if has_size else 2]
-    except (ValueError, IndexError):
-        letter = name = ""
-        address = size = 0
-    if len(letter) != 1 or letter not in _NM_TYPES or address >> 64 or size >> 64 or address < 0:
-        raise ImageError(f"{path}:{number}: not a line of System.map or nm: {line.strip()[:60]!r}")
-    return [(address, size, letter, name)]
 
 
 def _place_in_name(symbols: Symbols, text: bytes) -> NDArray[np.int64]:

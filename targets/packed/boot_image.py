@@ -1,10 +1,11 @@
-"""What a boot loader is given, /boot/vmlinuz and its like -> the kernel's ELF file in it.
+"""What a boot loader is given, /boot/vmlinuz and its like -> the kernel's ELF file in it, layer by layer.
 
     compressed       Image.gz, vmlinux.xz, ...        what it was made from, which may be another of these
     "HdrS" at 0x202  bzImage of amd64                 the compressed vmlinux that its decompressor would unpack
     "zimg" at 4      EFI zboot of arm64 and riscv64   the compressed Image in it
     Image of arm64 and riscv64                        an ELF file is made of it: `raw_kernel`
 
+None of them is written again: a loader that unpacks one checks it, or knows where its parts are.
 Documentation/arch/x86/boot.rst; drivers/firmware/efi/libstub/zboot-header.S.
 """
 
@@ -15,46 +16,31 @@ from numpy.typing import NDArray
 
 from kinst.targets.compression import compression_of, decompressed
 from kinst.targets.errors import ImageError
+from kinst.targets.packed.layer import Layer
 from kinst.targets.packed.raw_kernel import elf_of_image, facts_of
 
-_LARGEST: Final = 1 << 30  # bytes of a kernel; a vmlinux with debug information has 600 MB
-_MOST_LAYERS: Final = 3
+LARGEST: Final = 1 << 30  # bytes of a kernel; a vmlinux with debug information has 600 MB
 _MAGICS: Final = 16  # bytes at the start of a file that show its compression
 _ELF: Final = b"\x7fELF"
 _OLDEST_PROTOCOL: Final = 0x208  # of bzImages that say where their payload is
 _SECTOR: Final = 512
 
 
-def unpacked(data: NDArray[np.uint8]) -> tuple[NDArray[np.uint8], str]:
-    """The ELF file in a file, and what kind of file holds it.
-
-    A file that is none of these is returned as it is, with "".
+def boot_layer(data: NDArray[np.uint8], head: bytes) -> Layer | None:
+    """What kind of file it is, by its first bytes, and its content; None: unknown here.
 
     Raises:
         ImageError: it is damaged, or of a kind that holds no ELF file.
     """
-    kinds = []
-    for _ in range(_MOST_LAYERS):
-        kind, inner = _layer(data)
-        if inner is None:
-            break
-        kinds.append(kind)
-        data = inner
-    return data, ", ".join(kinds)
-
-
-def _layer(data: NDArray[np.uint8]) -> tuple[str, NDArray[np.uint8] | None]:
-    """What kind of file it is, and its content; None: unknown here."""
-    head = data[:0x264].tobytes()
     name = compression_of(head[:_MAGICS])
     if name is not None:
-        return name, _decompressed(data)
+        return Layer(name, _decompressed(data))
     if head[0x202:0x206] == b"HdrS" and head[0x1FE:0x200] == b"\x55\xaa":
-        return "bzImage", _payload(data, head)
+        return Layer("bzImage", _payload(data, head))
     if head[:2] == b"MZ" and head[4:8] == b"zimg":
-        return "EFI zboot", _zboot(data, head)
+        return Layer("EFI zboot", _zboot(data, head))
     made = elf_of_image(data)
-    return ("", None) if made is None else ("Image", made)
+    return None if made is None else Layer("Image", made)
 
 
 def is_boot_image(head: bytes) -> bool:
@@ -64,7 +50,7 @@ def is_boot_image(head: bytes) -> bool:
 
 
 def _decompressed(data: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    return np.frombuffer(decompressed(data.tobytes(), _LARGEST), np.uint8)
+    return np.frombuffer(decompressed(data.tobytes(), LARGEST), np.uint8)
 
 
 def _payload(data: NDArray[np.uint8], head: bytes) -> NDArray[np.uint8]:

@@ -130,7 +130,8 @@ class _Drawing:
             known = (f"trace({say.number(look)})", f"trace({say.text(look)})", "trace(self->a)", "trace(gs)")
             stack = ("stack(2)", "trace(caller)", 'printf("%a\\n", caller)', "sym(caller)") if is_entry else ()
             shown = f'printf("%d %s %x\\n", {say.number(look)}, {say.text(look)}, {say.number(look)})'
-            return draw.choice((*known, *stack, shown))
+            chosen: str = draw.choice((*known, *stack, shown))
+            return chosen
         return self._aggregated(look, is_entry=is_entry)
 
     def _assignment(self, look: Look) -> str:

@@ -5,6 +5,7 @@ from typing import Final
 from tests.fuzz.caches import CACHES
 from tests.fuzz.code import CODE
 from tests.fuzz.host_code import HOST_CODE
+from tests.fuzz.image_files import BESIDE, HEX_LINES, IMAGE_FILES
 from tests.fuzz.images import DWARF, HEADERS, MANIFESTS
 from tests.fuzz.inputs import INPUT, TREES
 from tests.fuzz.kernel_tables import KALLSYMS, SYSTEM_CALLS, TRACEPOINTS
@@ -23,6 +24,9 @@ KINDS: Final[dict[str, Kind]] = {
         PROGRAMS,
         HEADERS,
         MANIFESTS,
+        IMAGE_FILES,
+        HEX_LINES,
+        BESIDE,
         DWARF,
         BTF,
         SYMBOLS,

@@ -81,7 +81,14 @@ _LINE = st.one_of(
     st.tuples(_ADDRESSES, _KINDS, _NAMES, st.just("\t[module]")).map(" ".join),
     st.text(max_size=20),
 )
-_FILES = st.tuples(st.lists(_LINE, max_size=12), st.sampled_from(("\n", "\r\n", "\n\n", "\0")))
+_OTHER_TOOLS = st.sampled_from((
+    '"Name","Location","Type"', "Name\tLocation\tFunction Size", '"first","80000000","Function"',
+    "first\tram:80000000\t99",
+    '"a\nb","EXTERNAL:1","Label"', '"', "SYMBOL TABLE:", "0000000080000000 g     F .text\t00000000000000ff first",
+    "ffffffffffffffff l     O .data\tffffffffffffffff .hidden x", "  Address         Publics by Value",
+    " 0001:00000000 000001000H .text CODE", " 0001:00000000       first(int)", " 0002:ffffffffffffffff  x",
+))  # fmt: skip
+_FILES = st.tuples(st.lists(st.one_of(_LINE, _OTHER_TOOLS), max_size=12), st.sampled_from(("\n", "\r\n", "\n\n", "\0")))
 
 
 @cache

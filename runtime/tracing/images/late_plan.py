@@ -56,7 +56,8 @@ def digest_of(source: Source, names: Sequence[ProbeName]) -> str:
         return ""
     state = code_state((kinst.rewriter, kinst.targets))
     which = [path is not None for path in named]
-    all_of_it = digests, which, source.path.name, source.module, source.code, [str(name) for name in names], state
+    asked = source.path.name, source.module, source.code, source.reading, [str(name) for name in names]
+    all_of_it = digests, which, asked, state
     return hashlib.sha256(repr(all_of_it).encode()).hexdigest()
 
 

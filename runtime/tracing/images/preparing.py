@@ -160,7 +160,8 @@ def _check_call(request: Request) -> None:
 def source_of(request: Request) -> Source:
     """The image, and the files that have names for it."""
     assert request.image is not None, "there is an image"
-    return Source(request.image, request.name, request.symbols, request.debug_file, request.code, request.own_names)
+    names = request.symbols, request.debug_file, request.code, request.own_names
+    return Source(request.image, request.name, *names, request.reading)
 
 
 def _loaded(request: Request, planned: Planned) -> tuple[Image, Manifest | None]:
@@ -175,7 +176,7 @@ def _loaded(request: Request, planned: Planned) -> tuple[Image, Manifest | None]
 def _as_it_is(request: Request) -> tuple[Image, Manifest | None]:
     """The image in the file, with the module and the names that it was patched with."""
     assert request.image is not None
-    image = open_to_run(request.image, module=request.name)
+    image = open_to_run(request.image, module=request.name, reading=request.reading)
     manifest = find_manifest(image)
     if manifest is not None:
         image = replace(with_names(image, manifest.given), module=request.name or manifest.module)

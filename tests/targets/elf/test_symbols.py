@@ -15,12 +15,12 @@ from kinst.targets.elf.symbols import (
     Symbols,
     is_assembler_label,
     mapping_letters,
-    read_symbol_file,
     read_symbol_table,
 )
 from kinst.targets.errors import ImageError
 from kinst.targets.functions.named_functions import data_in_code, named_functions
 from kinst.targets.image import open_image
+from kinst.targets.names.symbol_file import read_symbol_file
 from tests.images import real_image
 from tests.targets.inputs import functions_of, symbol_table
 from tests.writers.elf import EM_RISCV, Part, elf64
@@ -45,7 +45,7 @@ def test_system_map(tmp_path: Path) -> None:
     )
     assert symbols.names(np.arange(5)) == ["VDSO", "_text", "helper", "weak_one", "some_data"]
     assert symbols.address[1:3].tolist() == [0xFFFFFFFF81000000, 0xFFFFFFFF81000010]
-    assert symbols.kind.tolist() == [STT_NOTYPE, STT_FUNC, STT_FUNC, STT_FUNC, STT_NOTYPE]
+    assert symbols.kind.tolist() == [STT_NOTYPE, STT_FUNC, STT_FUNC, STT_FUNC, STT_OBJECT]
     assert symbols.binding.tolist()[1:4] == [STB_GLOBAL, STB_LOCAL, STB_WEAK]
 
 

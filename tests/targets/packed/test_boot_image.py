@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from kinst.rewriter.cli import diff, rewrite
 from kinst.targets.errors import ImageError
 from kinst.targets.image import open_image
-from kinst.targets.packed.boot_image import unpacked
+from kinst.targets.packed.unpacking import unpacked
 from tests.samples.machines import MACHINES
 from tests.writers.boot_images import COMPRESSIONS, bzimage, compressed, zboot
 
@@ -18,8 +18,8 @@ SAMPLE = MACHINES["amd64"].image
 
 
 def inner(data: bytes) -> tuple[bytes, str]:
-    found, kind = unpacked(np.frombuffer(data, np.uint8))
-    return found.tobytes(), kind
+    found = unpacked(np.frombuffer(data, np.uint8))
+    return found.data.tobytes(), found.packing
 
 
 @pytest.mark.parametrize("how", COMPRESSIONS)
@@ -55,7 +55,7 @@ def test_what_cannot_be_unpacked_says_why(data: bytes, why: str) -> None:
 
 @pytest.mark.parametrize("how", COMPRESSIONS)
 def test_content_that_is_too_large_is_refused(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kinst.targets.packed.boot_image._LARGEST", 1 << 20)
+    monkeypatch.setattr("kinst.targets.packed.boot_image.LARGEST", 1 << 20)
     with pytest.raises(ImageError, match="more than 1 MiB when it is decompressed"):
         inner(compressed(bytes((1 << 20) + 1), how))
     assert len(inner(compressed(bytes(1 << 20), how))[0]) == 1 << 20

@@ -10,7 +10,7 @@ from kinst.targets.direct_calls import call_targets
 from kinst.targets.errors import ImageError
 from kinst.targets.image import open_image
 from kinst.targets.kernels.patched_at_boot import boot_patched_ranges
-from kinst.targets.packed.boot_image import unpacked
+from kinst.targets.packed.unpacking import unpacked
 from tests.images import at_hand, real_image
 from tests.writers.boot_images import Layout, boot_header, compressed, kallsyms
 
