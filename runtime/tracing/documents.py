@@ -11,9 +11,9 @@ from kinst.runtime.consumer.documents.table import RowWriter, TableDocument, sha
 from kinst.runtime.consumer.pictures.flame_graph import FlameGraph
 from kinst.runtime.consumer.pictures.folded_stacks import StackDocument, StackReader, with_stacks
 from kinst.runtime.consumer.pictures.heat_map_output import HeatMapDocument, distributions_of
-from kinst.runtime.tracing.frequent_snapshots import sample_often
 from kinst.runtime.tracing.output_format import Format
 from kinst.runtime.tracing.request import Request
+from kinst.runtime.tracing.timers.frequent_snapshots import sample_often
 from kinst.runtime.tracing.tracer import Tracer
 from kinst.runtime.tracing.tracing import Tracing
 from kinst.targets.errors import UsageError

@@ -11,11 +11,11 @@ from typing import Final, Protocol
 from kinst.runtime.input.expression import Expression
 from kinst.runtime.input.typist import Keyboard
 from kinst.runtime.machine.configuration import ClockKind, End
-from kinst.runtime.tracing.drain_timer import DrainTimer
 from kinst.runtime.tracing.host.ending import Ending, Outcome
 from kinst.runtime.tracing.host.exit_status import exit_status
 from kinst.runtime.tracing.host.limits import Limits
 from kinst.runtime.tracing.host.surroundings import Surroundings
+from kinst.runtime.tracing.timers.drain_timer import DrainTimer
 from kinst.runtime.tracing.tracer import Output, Tracer
 from kinst.targets.errors import MachineError
 from kinst.targets.visible import visible

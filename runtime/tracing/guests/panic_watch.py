@@ -16,7 +16,7 @@ from kinst.runtime.clauses.profiles import PanicSign
 from kinst.runtime.machine.configuration import End
 from kinst.runtime.machine.loading.loaded import Loaded
 from kinst.runtime.machine.system import System
-from kinst.runtime.tracing.periodic_check import PeriodicCheck
+from kinst.runtime.tracing.timers.periodic_check import PeriodicCheck
 from kinst.targets.elf.symbols import STT_FUNC
 from kinst.targets.image import Image
 from kinst.targets.kernels.kernel_names import own_names

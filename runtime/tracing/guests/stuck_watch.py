@@ -17,7 +17,7 @@ from kinst.runtime.machine.system import System
 from kinst.runtime.machine.unclaimed import nothing_at, unclaimed_around
 from kinst.runtime.tracing.host.ending import CpuPlace, Stuck
 from kinst.runtime.tracing.host.whereabouts import Whereabouts
-from kinst.runtime.tracing.periodic_check import PeriodicCheck
+from kinst.runtime.tracing.timers.periodic_check import PeriodicCheck
 
 _PERIOD: Final = 50_000_000  # ns of the machine's time between two checks
 _SPIN: Final = 1_000_000_000  # ns without a new state

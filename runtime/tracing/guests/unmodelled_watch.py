@@ -7,7 +7,7 @@ from kinst.runtime.machine.physical.frames import PAGE
 from kinst.runtime.machine.physical.unmodelled import Register
 from kinst.runtime.machine.system import System
 from kinst.runtime.tracing.host.whereabouts import Whereabouts
-from kinst.runtime.tracing.periodic_check import PeriodicCheck
+from kinst.runtime.tracing.timers.periodic_check import PeriodicCheck
 
 _PERIOD: Final = 50_000_000  # ns of the machine's time between two checks
 _SILENCE: Final = 1_000_000_000  # ns without output, in which the guest reads the same register over and over

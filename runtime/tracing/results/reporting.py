@@ -21,9 +21,9 @@ from kinst.runtime.consumer.report.page import Report, report_lines
 from kinst.runtime.consumer.report.tables import Records, aggregation_tables, aggregations_of
 from kinst.runtime.providers.provider import Probe
 from kinst.runtime.tracing.documents import title_of
-from kinst.runtime.tracing.frequent_snapshots import sample_often
 from kinst.runtime.tracing.outputs import Consumer
 from kinst.runtime.tracing.results.report_facts import Watch, facts
+from kinst.runtime.tracing.timers.frequent_snapshots import sample_often
 from kinst.runtime.tracing.tracing import Tracing
 from kinst.targets.errors import ImageError, UsageError
 from kinst.targets.manifest.packed import Manifest, ProbeKind
