@@ -279,7 +279,6 @@ machine_options: Final = together(
     ),
     option(
         "--on",
-        "engine",
         group=_MACHINE,
         metavar="COMMAND",
         help="Run under QEMU instead, at its speed and on any of its boards: COMMAND starts it, without the image, as "

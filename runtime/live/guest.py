@@ -7,6 +7,7 @@ from typing import Final
 
 from kinst.runtime.input.typist import Typist
 from kinst.runtime.live.hits import Hits
+from kinst.runtime.live.panic import ConsolePanic
 from kinst.runtime.live.qemu import Qemu
 from kinst.runtime.live.ram import SharedRam
 from kinst.runtime.live.room.mapping import Mapper
@@ -40,9 +41,17 @@ class Started:
 class LiveGuest:
     """The guest of a QEMU; implements the guest's part of `kinst.runtime.tracing.running.Traced`, and `Timed`."""
 
-    def __init__(self, machine: IdleMachine, start: Callable[[SiteTable | None], Started]) -> None:
-        """`machine` has the host's time. `start` makes the image and starts QEMU, paused."""
-        self.clock, self._start = machine, start
+    def __init__(
+        self,
+        machine: IdleMachine,
+        start: Callable[[SiteTable | None], Started],
+        panic: ConsolePanic,
+        on_stop: Callable[[], str] | None,
+    ) -> None:
+        """`machine` has the host's time. `start` makes the image and starts QEMU, paused. `on_stop` is called when
+        stop() has paused the guest, and returns how it can go on; None: that ends the stretch of the run."""
+        self.clock, self._start, self._on_stop = machine, start, on_stop
+        self._panic, self._is_to_go_on = panic, False
         self.serial_line = SerialLine()
         self.typist = Typist(self, _QUIET)
         self._until = UntilWatch(self)
@@ -69,13 +78,36 @@ class LiveGuest:
             self._started = self._start(sites)
 
     @property
-    def _qemu(self) -> Qemu:
+    def _let(self) -> Started:
         assert self._started is not None, "begin() comes first"
-        return self._started.qemu
+        return self._started
+
+    @property
+    def _qemu(self) -> Qemu:
+        return self._let.qemu
 
     @property
     def _hits(self) -> Hits | None:
         return None if self._started is None else self._started.hits
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether stop() has paused it, or somebody else."""
+        return self._started is not None and self._qemu.is_paused
+
+    def stop(self) -> str:
+        """Pause the guest, which has gone on since the hit. See `Surroundings`. Raises MachineError."""
+        if self.is_paused:
+            return ""
+        self._qemu.pause()
+        if self._on_stop is not None:
+            return self._on_stop()
+        self.finish(End.STOPPED)
+        return "run() lets it go on"
+
+    def go_on(self) -> None:
+        """Let it continue after `stop`. May be called by the handler of a signal."""
+        self._is_to_go_on = True
 
     def go(self, limits: Limits, console: Callable[[bytes], None], after_turn: Callable[[], None]) -> End:
         """See `Traced`. Raises MachineError: QEMU has ended by itself, or the image is not in its memory."""
@@ -98,10 +130,14 @@ class LiveGuest:
     def advance(self) -> None:
         """See `Timed`. Raises MachineError."""
         end = self._qemu.end()  # first: after it, nothing that was printed or recorded is missed below
+        if self._is_to_go_on:
+            self._is_to_go_on = False
+            self._qemu.resume()
         self._hear()
         self._type()
         if self._hits is not None:
             self._hits.poll()
+        self._panic.check()
         if end is not None:
             self.finish(end)
         self._next = self.clock.now() + self._interval(is_over=end is not None)
@@ -144,6 +180,7 @@ class LiveGuest:
     def _hear(self) -> None:
         if data := self._qemu.heard():
             self._console(data)
+            self._panic.on_console(data, self, self._let.ram)
             self._until.on_console(data)
             self.typist.on_console(data)
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from kinst.rewriter.standalone.request import COUNT, Request, argument_fields
 from kinst.runtime.clauses.needs import Needs, needs
-from kinst.runtime.dlang.program import Clause
+from kinst.runtime.dlang.program import Clause, Destructive
 from kinst.runtime.live.fields import Fields, NotKeptError, joined
 from kinst.runtime.tracing.standalone.admission import arguments_of, registers_of
 from kinst.runtime.trap.delivery import Delivery, Way
@@ -40,6 +40,8 @@ class Keeping:
         kinds = set(self._manifest.probes["kind"][np.isin(self._identifiers, probes)].tolist())
         if not kinds:
             return
+        if any(isinstance(action, Destructive) and action.kind == "chill" for action in clause.actions):
+            raise KinstError(f"{clause.description}: chill(): the guest has gone on since the hit: {_INSTEAD}")
         self._clauses.append((clause, probes))
         wanted = needs(clause)
         names = sorted({*wanted.others, *(("cpu",) if wanted.has_cpu else ())})

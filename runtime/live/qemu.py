@@ -77,6 +77,7 @@ class Qemu:
                 process_group=0,  # Ctrl-C is for us only: we end QEMU
             )
         self._ended: End | None = None
+        self.is_paused = True  # by us, or by somebody at another monitor or a debugger
         try:
             self.monitor = Monitor(ours)
         except MonitorError:
@@ -106,11 +107,13 @@ class Qemu:
     def resume(self) -> None:
         """Let the guest run. Raises MachineError."""
         if self._ended is None:
+            self.is_paused = False
             self._asked("cont")
 
     def pause(self) -> None:
         """Pause the guest. Raises MachineError."""
         if self._ended is None:
+            self.is_paused = True
             self._asked("stop")
 
     def _asked(self, command: str) -> Any:
@@ -146,7 +149,9 @@ class Qemu:
     def _note(self, event: str, data: Mapping[str, Any]) -> None:
         if event == "STOP" and (answer := self._asked("query-status")) and answer["status"] in _BROKEN:
             raise MachineError(f"{self._why()} ({answer['status']})")
-        if event == "GUEST_PANICKED":
+        if event in ("STOP", "RESUME"):
+            self.is_paused = event == "STOP"
+        elif event == "GUEST_PANICKED":
             self._ended = End.GUEST_PANIC
         elif event == "SHUTDOWN":
             self._ended = _ENDS.get(str(data.get("reason")), End.POWER_OFF)

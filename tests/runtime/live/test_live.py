@@ -163,9 +163,6 @@ def test_a_second_run_finds_no_functions(sample: Sample, monkeypatch: pytest.Mon
             ("-q", "-n", "fbt::vfs_get:entry, fbt::vfs_read:return { trace(1); } fbt::vfs_read:return {}"),
             "fbt::vfs_read:return: has no probe under QEMU: 1 of 2 sites cannot be jumps",
         ),
-        (("--clock", "icount", "-n", COUNTED), "--on: QEMU's time is the host's"),
-        (("--call", "f()"), "--call and --method are for our own machine"),
-        (("--kaslr-seed", "1"), "--kaslr-seed: is for our own machine"),
     ],
 )
 def test_what_cannot_be_is_one_line(words: tuple[str, ...], why: str) -> None:
