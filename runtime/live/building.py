@@ -153,7 +153,9 @@ def _kept(prepared: Prepared, fields: Fields, warn: Callable[[str], None], *, wa
     keeping = Keeping(manifest, fields, notes_tasks=prepared.request.records_tasks)
 
     def made(sites: SiteTable | None, memory: int) -> StandaloneImage:
-        if sites is not None and not sites.is_counted:
+        if prepared.request.actions:
+            keeping.for_actions()
+        elif sites is not None and not sites.is_counted:
             keeping.all_hits()
         wanted = keeping.request()
         if has_room:

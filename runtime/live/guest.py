@@ -52,6 +52,7 @@ class LiveGuest:
         stop() has paused the guest, and returns how it can go on; None: that ends the stretch of the run."""
         self.clock, self._start, self._on_stop = machine, start, on_stop
         self._panic, self._is_to_go_on = panic, False
+        self._was_paused = True
         self.serial_line = SerialLine()
         self.typist = Typist(self, _QUIET)
         self._until = UntilWatch(self)
@@ -100,9 +101,10 @@ class LiveGuest:
         if self.is_paused:
             return ""
         self._qemu.pause()
+        self._follow(is_paused=self._qemu.is_paused)
         if self._on_stop is not None:
             return self._on_stop()
-        self.finish(End.STOPPED)
+        self.finish(End.PAUSED)
         return "run() lets it go on"
 
     def go_on(self) -> None:
@@ -113,10 +115,11 @@ class LiveGuest:
         """See `Traced`. Raises MachineError: QEMU has ended by itself, or the image is not in its memory."""
         self._console = console
         self._until.search_for(limits.until)
-        self._qemu.resume()
+        self._resume()
         end = self.clock.run(after_turn, limits.timeout, limits.wall_timeout)
         if end in PAUSES:
             self._qemu.pause()
+            self._follow(is_paused=self._qemu.is_paused)
         self._hear()
         if self._hits is not None:
             # Also at a pause: kinst-run continues after none, and an error in `close` would not be reported.
@@ -130,13 +133,14 @@ class LiveGuest:
     def advance(self) -> None:
         """See `Timed`. Raises MachineError."""
         end = self._qemu.end()  # first: after it, nothing that was printed or recorded is missed below
-        if self._is_to_go_on:
-            self._is_to_go_on = False
-            self._qemu.resume()
+        self._follow(is_paused=self._qemu.is_paused)
         self._hear()
         self._type()
         if self._hits is not None:
             self._hits.poll()
+        if self._is_to_go_on:  # all that was recorded before the pause is read now
+            self._is_to_go_on = False
+            self._resume()
         self._panic.check()
         if end is not None:
             self.finish(end)
@@ -155,6 +159,20 @@ class LiveGuest:
         if mapper is not None and not mapper.is_done:
             return _OFTEN
         return _EVERY if self._hits is None else self._hits.interval
+
+    def _resume(self) -> None:
+        if self._qemu.is_paused:
+            self._follow(is_paused=False)
+            self._qemu.resume()
+
+    def _follow(self, *, is_paused: bool) -> None:
+        """Let the time of records follow pauses, ours and those of a debugger."""
+        if self._hits is not None and is_paused is not self._was_paused:
+            self._was_paused = is_paused
+            if is_paused:
+                self._hits.pause()
+            else:
+                self._hits.go_on()
 
     def fold(self) -> None:
         """Give counts to aggregations, which are about to be read."""

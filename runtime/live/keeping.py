@@ -70,8 +70,13 @@ class Keeping:
         if len(self._fields) > MOST_FIELDS:
             raise KinstError(f"{clause.description}: a record has {MOST_FIELDS} fields at most: read fewer")
 
+    def for_actions(self) -> None:
+        """Record each hit for actions in Python."""
+        self.all_hits()
+        self._fields = joined((*self._fields, *self._known.of_action()))
+
     def all_hits(self) -> None:
-        """Record each hit: Python is called for it, or a clause reads more than its probe."""
+        """Record each hit: a clause reads more than its probe."""
         self._is_recorded = True
         own = [TIME, *self._known.of_any_cpu()]
         with suppress(NotKeptError):  # then it knows none

@@ -9,6 +9,7 @@ import logging
 import socket
 from collections import deque
 from collections.abc import Coroutine, Iterator, Mapping
+from contextlib import suppress
 from threading import Thread
 from types import TracebackType
 from typing import Any, Final, Self
@@ -35,7 +36,9 @@ class Monitor:
     def __init__(self, connection: socket.socket) -> None:
         """Negotiate. Raises MonitorError: no QMP is spoken there."""
         self._loop = asyncio.new_event_loop()
-        self._thread = Thread(target=self._loop.run_forever, name="kinst-monitor", daemon=True)
+        # What fails is told to who asks; asyncio would print what nobody awaits, such as the end of file of `abandon`.
+        self._loop.set_exception_handler(lambda _loop, _context: None)
+        self._thread = Thread(target=_serve, args=(self._loop,), name="kinst-monitor", daemon=True)
         self._client = QMPClient("kinst")
         self._events = deque[Mapping[str, Any]]()
         self._client.register_listener(EventListener(_EVENTS, self._note))
@@ -53,9 +56,13 @@ class Monitor:
         return False
 
     def _end(self) -> None:
-        self._loop.call_soon_threadsafe(self._loop.stop)
+        self.abandon()
         self._thread.join()
-        self._loop.close()
+
+    def abandon(self) -> None:
+        """Disconnect, and do not wait: for a finalizer, which may be called in any thread."""
+        with suppress(RuntimeError):  # it is closed
+            self._loop.call_soon_threadsafe(self._loop.stop)
 
     def __enter__(self) -> Self:
         return self
@@ -95,3 +102,13 @@ class Monitor:
             raise MonitorError(f"QEMU's monitor has not answered for {_PATIENCE:.0f} s") from None
         except (QMPError, ProtocolError, EOFError, OSError) as error:
             raise MonitorError(f"QEMU's monitor: {error}") from None
+
+
+def _serve(loop: asyncio.AbstractEventLoop) -> None:
+    """The thread of a monitor: runs its loop until that is stopped, and then what qemu.qmp has still to do."""
+    loop.run_forever()
+    while tasks := asyncio.all_tasks(loop):
+        for task in tasks:
+            task.cancel()
+        loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
+    loop.close()

@@ -5,6 +5,7 @@ import os
 import signal
 import socket
 import subprocess
+import weakref
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -88,6 +89,7 @@ class Qemu:
             why = self._why()
             self._console.close()
             raise MachineError(why) from None
+        weakref.finalize(self, _forget, self._process, self.monitor)  # of a trace in Python that nobody closes
 
     def _why(self) -> str:
         """QEMU's message about why it did not start, or stopped."""
@@ -117,11 +119,12 @@ class Qemu:
             self._asked("stop")
 
     def _asked(self, command: str) -> Any:
-        """The answer to a command of QMP; None: QEMU has ended meanwhile, and `end` says why. Raises MonitorError."""
+        """The answer to a command of QMP; None: the guest or QEMU has ended meanwhile, and `end` says why. Raises
+        MonitorError."""
         try:
             return self.monitor.ask(command)
         except MonitorError:
-            if self.has_ended():
+            if self.end() is not None or self.has_ended():  # a guest that is off cannot go on
                 return None
             raise
 
@@ -209,6 +212,13 @@ def _added(monitor: socket.socket, ram: SharedRam | None) -> list[str]:
 
 def _stub_words(stub: socket.socket) -> tuple[str, ...]:
     return "-chardev", f"socket,id=kinst-stub,fd={stub.fileno()}", "-gdb", "chardev:kinst-stub"
+
+
+def _forget(process: subprocess.Popen[bytes], monitor: Monitor) -> None:
+    if process.poll() is None:
+        process.kill()
+        process.wait()
+    monitor.abandon()
 
 
 def _end_with_parent() -> None:

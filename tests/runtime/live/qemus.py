@@ -51,3 +51,9 @@ def endless(folder: Path) -> Path:
     place = "-Wl,-Ttext-segment=0x80000000,--build-id=none"
     subprocess.run([sample.compiler, *options, place, str(source), "-o", str(path)], check=True)
     return path
+
+
+def children() -> list[int]:
+    """The processes that this one has started, and that run."""
+    found = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
+    return [process for process in map(int, found) if Path(f"/proc/{process}/comm").read_text().startswith("qemu")]
