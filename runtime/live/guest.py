@@ -96,12 +96,16 @@ class LiveGuest:
         """Whether stop() has paused it, or somebody else."""
         return self._started is not None and self._qemu.is_paused
 
+    def pause(self) -> None:
+        """Pause the guest, until `go_on`. Raises MachineError."""
+        self._qemu.pause()
+        self._follow(is_paused=self._qemu.is_paused)
+
     def stop(self) -> str:
         """Pause the guest, which has gone on since the hit. See `Surroundings`. Raises MachineError."""
         if self.is_paused:
             return ""
-        self._qemu.pause()
-        self._follow(is_paused=self._qemu.is_paused)
+        self.pause()
         if self._on_stop is not None:
             return self._on_stop()
         self.finish(End.PAUSED)
