@@ -47,6 +47,7 @@ from kinst.targets.packed.reading import AS_IT_SAYS, Reading, reading_of
 from kinst.targets.probe import checked_module
 
 if TYPE_CHECKING:
+    from kinst.runtime.readout.memory import Source
     from kinst.runtime.tracing.guests.built import Build
     from kinst.runtime.tracing.run_command import RunOptions
 
@@ -178,7 +179,9 @@ def _watch(request: Request, bounds: Limits, options: "RunOptions", given: dict[
 
 
 def _build(request: Request, given: dict[str, Any]) -> "Build | None":
-    """What builds the guest, if it is not in our machine."""
+    """What builds the guest, if it is not in our machine, and not watched."""
+    if given["is_top"]:
+        return None
     if given["read"] is not None:
         return _readout(request, given)
     if request.on is None:
@@ -191,7 +194,6 @@ def _build(request: Request, given: dict[str, Any]) -> "Build | None":
 def _readout(request: Request, given: dict[str, Any]) -> "Build":
     """The builder of the guest for --read."""
     from kinst.runtime.readout.building import ReadoutBuilding
-    from kinst.runtime.readout.sources import source_of
 
     unused = [name for name in _OF_RUNS if given[name] not in (None, ())]
     if unused:
@@ -200,10 +202,20 @@ def _readout(request: Request, given: dict[str, Any]) -> "Build":
         raise UsageError("--read: give the standalone IMAGE whose memory it is")
     wall = seconds(given, "wall-timeout")
     end = math.inf if wall is None else time.monotonic() + wall
-    source, interval = source_of(given["read"], end + _LAST_READING), seconds(given, "every")
-    if interval is not None and not given["read"].startswith("gdb:"):
-        raise UsageError(f"--every {given['every']}: a file stays as it is: it is for --read gdb:HOST:PORT")
+    source, interval = _source(given["read"], end + _LAST_READING), seconds(given, "every")
+    if interval is not None and not source.is_live:
+        raise UsageError(f"--every {given['every']}: a core stays as it is: it is for gdb:, qmp: and FILE@ADDRESS")
     return ReadoutBuilding(source, None if interval is None else int(interval * 1e9), end)
+
+
+def _source(text: str, end: float) -> "Source":
+    if text.startswith("qmp:"):
+        from kinst.runtime.live.elsewhere import QmpSource
+
+        return QmpSource(text)
+    from kinst.runtime.readout.sources import source_of
+
+    return source_of(text, end)
 
 
 @dataclass(frozen=True, slots=True)

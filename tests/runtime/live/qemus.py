@@ -3,8 +3,10 @@
 import os
 import shutil
 import subprocess
+import sys
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -57,3 +59,14 @@ def children() -> list[int]:
     """The processes that this one has started, and that run."""
     found = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
     return [process for process in map(int, found) if Path(f"/proc/{process}/comm").read_text().startswith("qemu")]
+
+
+@contextmanager
+def started(*words: object) -> Iterator[subprocess.Popen[str]]:
+    """kinst-run in a process of its own."""
+    command = [sys.executable, "-c", LAUNCH, *map(str, words)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as run:
+        try:
+            yield run
+        finally:
+            run.kill()

@@ -3,15 +3,14 @@
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
 
 from tests.commands.in_process import kinst_run
-from tests.runtime.live.qemus import LAUNCH, endless, ends, needs
+from tests.runtime.live.qemus import endless, ends, needs, started
 from tests.runtime.terminal_session import TerminalSession
 from tests.samples.machines import MACHINES
 
@@ -24,27 +23,8 @@ PROGRAM = """
 """
 
 
-@contextmanager
-def running(image: Path, *words: str) -> Iterator[subprocess.Popen[str]]:
-    command = [
-        sys.executable,
-        "-c",
-        LAUNCH,
-        *ON,
-        "-w",
-        "-q",
-        "-x",
-        "switchrate=20hz",
-        "-n",
-        PROGRAM,
-        *words,
-        str(image),
-    ]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as run:
-        try:
-            yield run
-        finally:
-            run.kill()
+def running(image: Path, *words: str) -> AbstractContextManager[subprocess.Popen[str]]:
+    return started(*ON, "-w", "-q", "-x", "switchrate=20hz", "-n", PROGRAM, *words, image)
 
 
 def numbers(run: subprocess.Popen[str]) -> Iterator[int]:
