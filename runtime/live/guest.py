@@ -74,9 +74,12 @@ class LiveGuest:
     # -- the run ------------------------------------------------------------------------------------------------------
 
     def begin(self, sites: SiteTable | None) -> None:
-        """Make the image, and start QEMU: errors come before anything is printed. Raises KinstError."""
+        """Make the image, and start QEMU, which take no time of the machine: errors come before anything is printed.
+        Raises KinstError."""
         if self._started is None:
+            before = self.clock.now()
             self._started = self._start(sites)
+            self.clock.stand_still(self.clock.now() - before)
 
     @property
     def _let(self) -> Started:
