@@ -153,10 +153,7 @@ def _kept(prepared: Prepared, fields: Fields, warn: Callable[[str], None], *, wa
     keeping = Keeping(manifest, fields, notes_tasks=prepared.request.records_tasks)
 
     def made(sites: SiteTable | None, memory: int) -> StandaloneImage:
-        if prepared.request.actions:
-            keeping.for_actions()
-        elif sites is not None and not sites.is_counted:
-            keeping.all_hits()
+        keeping.enabled(has_actions=bool(prepared.request.actions), is_counted=sites is None or sites.is_counted)
         wanted = keeping.request()
         if has_room:
             wanted = in_room(wanted, memory)

@@ -129,8 +129,8 @@ class LiveGuest:
             self._follow(is_paused=self._qemu.is_paused)
         self._hear()
         if self._hits is not None:
-            # Also at a pause: kinst-run continues after none, and an error in `close` would not be reported.
-            self._hits.find(is_last=True)
+            # Also at a pause of kinst-run, which continues after none: an error in `close` would not be reported.
+            self._hits.find(is_last=end not in PAUSES or self._on_stop is not None)
         return end
 
     def deadline(self) -> int:

@@ -70,10 +70,13 @@ class Keeping:
         if len(self._fields) > MOST_FIELDS:
             raise KinstError(f"{clause.description}: a record has {MOST_FIELDS} fields at most: read fewer")
 
-    def for_actions(self) -> None:
-        """Record each hit for actions in Python."""
-        self.all_hits()
-        self._fields = joined((*self._fields, *self._known.of_action()))
+    def enabled(self, *, has_actions: bool, is_counted: bool) -> None:
+        """Note what was enabled: whether actions in Python are called for hits, and whether all that the others do is
+        to count."""
+        if has_actions or not is_counted:
+            self.all_hits()
+        if has_actions:
+            self._fields = joined((*self._fields, *self._known.of_action()))
 
     def all_hits(self) -> None:
         """Record each hit: a clause reads more than its probe."""

@@ -89,7 +89,9 @@ class Qemu:
             why = self._why()
             self._console.close()
             raise MachineError(why) from None
-        weakref.finalize(self, _forget, self._process, self.monitor)  # of a trace in Python that nobody closes
+        weakref.finalize(
+            self, _forget, self._process, self.monitor, self.stub
+        )  # of a trace in Python that nobody closes
 
     def _why(self) -> str:
         """QEMU's message about why it did not start, or stopped."""
@@ -214,11 +216,12 @@ def _stub_words(stub: socket.socket) -> tuple[str, ...]:
     return "-chardev", f"socket,id=kinst-stub,fd={stub.fileno()}", "-gdb", "chardev:kinst-stub"
 
 
-def _forget(process: subprocess.Popen[bytes], monitor: Monitor) -> None:
+def _forget(process: subprocess.Popen[bytes], monitor: Monitor, stub: socket.socket) -> None:
     if process.poll() is None:
         process.kill()
         process.wait()
     monitor.abandon()
+    stub.close()
 
 
 def _end_with_parent() -> None:

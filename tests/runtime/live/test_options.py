@@ -34,13 +34,27 @@ PASSED_ON = {
     "loads": (("--load", f"{Path(__file__)}@0x81000000"), ",addr=0x81000000,force-raw=on"),
     "disks": (("--disk", "disk.img"), ",format=raw,if=virtio,snapshot=on"),
 }
-# What QEMU need not know of: a program in D, names, what is printed and where, when a run ends.
+# What QEMU need not know of: a program in D, how a file is read, names, what is printed and where, when a run ends.
 OURS = {
     *("words", "program_n", "program_s", "program_f", "program_m", "program_P", "program_i"),
     *("d_x", "d_define", "d_undef", "d_incdir", "d_libdir", "d_bufsize", "d_stdc", "d_destructive", "d_zdefs"),
     *("d_flowindent", "d_cpp", "d_cpphdrs", "d_quiet", "is_64", "is_32", "is_list", "is_check", "is_dump"),
     *("is_verbose", "output", "form", "csv_safe", "report", "symbols", "debug_file", "name", "force_code", "system"),
-    *("modules", "on", "console", "input", "prompt", "timeout", "wall_timeout", "until", "on_panic", "is_top"),
+    *(
+        "raw",
+        "entry",
+        "payload",
+        "modules",
+        "on",
+        "console",
+        "input",
+        "prompt",
+        "timeout",
+        "wall_timeout",
+        "until",
+        "on_panic",
+        "is_top",
+    ),
     *("is_version", "help_all", "color", "completion"),
 }
 
