@@ -47,6 +47,7 @@ from kinst.runtime.tracing.kept_calls import KeptCalls, Origin, files_of
 from kinst.runtime.tracing.programs.program_text import ProgramText
 from kinst.runtime.tracing.request import Request
 from kinst.runtime.tracing.results.recorded import Probes
+from kinst.runtime.tracing.subject import Subject
 from kinst.runtime.tracing.sweep import Sweep
 from kinst.runtime.tracing.tracing import Tracing
 from kinst.targets.errors import UsageError
@@ -231,6 +232,7 @@ class ImageFile:
             options=options_of(options),
             configuration=configuration_of(machine),
             machine=machine.board,
+            on=machine.on,
             call=call,
             method=method_of(options.method),
             modules=self.modules,
@@ -266,6 +268,7 @@ class ImageFile:
             programs=(program_of(f"kinst::{counted}: {{ @[id] = count(); }}"),) if counted else self._nothing_traced(),
             configuration=configuration_of(machine),
             machine=machine.board,
+            on=machine.on,
             call=f"{function}()",
         )
         tracing, _ = self._enabled(request)
@@ -305,6 +308,7 @@ class ImageFile:
             programs=self._nothing_traced(),
             configuration=configuration_of(machine),
             machine=machine.board,
+            on=machine.on,
             call=call.text,
             ends_on_panic=machine.on_panic == "end",
         )
@@ -324,10 +328,20 @@ class ImageFile:
     def _enabled(self, request: Request) -> tuple[Tracing, list[str]]:
         """What is traced, with its probes enabled, and the list that receives messages."""
         messages: list[str] = []
-        tracing = Tracing(requested(self, request), messages.append, self.opened)
+        request = requested(self, request)
+        tracing = Tracing(request, messages.append, self.opened, self._under_qemu(request))
         for _ in tracing.enable():
             pass
         return tracing, messages
+
+    def _under_qemu(self, request: Request) -> Subject | None:
+        """What programs are compiled against if QEMU runs the image; None: our own machine does. Raises UsageError."""
+        if request.on is None:
+            return None
+        from kinst.runtime.live.building import live_building  # few traces need it
+        from kinst.runtime.tracing.image_subject import ImageSubject
+
+        return ImageSubject(request, self.opened, live_building(request, None))
 
 
 def requested(image: ImageFile, request: Request) -> Request:

@@ -47,6 +47,7 @@ from kinst.targets.packed.reading import AS_IT_SAYS, Reading, reading_of
 from kinst.targets.probe import checked_module
 
 if TYPE_CHECKING:
+    from kinst.runtime.readout.memory import Source
     from kinst.runtime.tracing.guests.built import Build
     from kinst.runtime.tracing.run_command import RunOptions
 
@@ -54,6 +55,7 @@ _NAME: Final = "kinst-run"
 READING: Final = ("raw", "entry", "payload")  # options: what the user says of a file that does not say it itself
 _OF_IMAGES: Final = (
     "machine",
+    "on",
     "memory",
     "append",
     "initrd",
@@ -142,6 +144,7 @@ def _run(request: Request, bounds: Limits, given: dict[str, Any], words: Sequenc
     right, and that the image has the functions which it names."""
     from kinst.runtime.tracing.misspelled import checked
 
+    build = _build(request, given)
     request = checked(request, is_lenient=given["is_list"] or given["is_dump"])
     from kinst.runtime.tracing.run_command import RunOptions, explaining_arguments, run
 
@@ -161,10 +164,8 @@ def _run(request: Request, bounds: Limits, given: dict[str, Any], words: Sequenc
     )
     if given["is_top"]:
         return _watch(request, bounds, options, given)
-    if given["read"] is not None:
-        return run(request, bounds, options, _readout(request, given))
-    if given["engine"] is not None:
-        return run(request, bounds, options, _live(request, given))
+    if build is not None:
+        return run(request, bounds, options, build)
     with explaining_arguments(request.image, request.arguments):
         return run(request, bounds, options)
 
@@ -177,10 +178,22 @@ def _watch(request: Request, bounds: Limits, options: "RunOptions", given: dict[
     return watch(request, bounds, options)
 
 
+def _build(request: Request, given: dict[str, Any]) -> "Build | None":
+    """What builds the guest, if it is not in our machine, and not watched."""
+    if given["is_top"]:
+        return None
+    if given["read"] is not None:
+        return _readout(request, given)
+    if request.on is None:
+        return None
+    from kinst.runtime.live.building import by_signal, live_building
+
+    return live_building(request, by_signal)
+
+
 def _readout(request: Request, given: dict[str, Any]) -> "Build":
     """The builder of the guest for --read."""
     from kinst.runtime.readout.building import ReadoutBuilding
-    from kinst.runtime.readout.sources import source_of
 
     unused = [name for name in _OF_RUNS if given[name] not in (None, ())]
     if unused:
@@ -189,23 +202,20 @@ def _readout(request: Request, given: dict[str, Any]) -> "Build":
         raise UsageError("--read: give the standalone IMAGE whose memory it is")
     wall = seconds(given, "wall-timeout")
     end = math.inf if wall is None else time.monotonic() + wall
-    source, interval = source_of(given["read"], end + _LAST_READING), seconds(given, "every")
-    if interval is not None and not given["read"].startswith("gdb:"):
-        raise UsageError(f"--every {given['every']}: a file stays as it is: it is for --read gdb:HOST:PORT")
+    source, interval = _source(given["read"], end + _LAST_READING), seconds(given, "every")
+    if interval is not None and not source.is_live:
+        raise UsageError(f"--every {given['every']}: a core stays as it is: it is for gdb:, qmp: and FILE@ADDRESS")
     return ReadoutBuilding(source, None if interval is None else int(interval * 1e9), end)
 
 
-def _live(request: Request, given: dict[str, Any]) -> "Build":
-    """The builder of the guest for --on."""
-    from kinst.runtime.live.building import LiveBuilding
+def _source(text: str, end: float) -> "Source":
+    if text.startswith("qmp:"):
+        from kinst.runtime.live.elsewhere import QmpSource
 
-    if request.image is None:
-        raise UsageError("--on: give the IMAGE that it runs")
-    if request.call is not None or request.method is not None:
-        raise UsageError("--on: --call and --method are for our own machine")
-    if request.configuration.clock is not ClockKind.HOST:
-        raise UsageError("--on: QEMU's time is the host's: --clock icount is for our own machine")
-    return LiveBuilding(given["engine"])
+        return QmpSource(text)
+    from kinst.runtime.readout.sources import source_of
+
+    return source_of(text, end)
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,6 +310,7 @@ def _request(ctx: click.Context, image: Path | None, arguments: tuple[str, ...],
             has_virtio_console=given["has_virtio_console"],
         ),
         machine=given["machine"],
+        on=given["on"],
         system=given["system"],
         call=given["call"],
         method=None if given["method"] is None else Method(given["method"]),
@@ -316,6 +327,5 @@ def _request(ctx: click.Context, image: Path | None, arguments: tuple[str, ...],
         ends_on_panic=given["on_panic"] == END_ON_PANIC,
         csv_is_safe=given["csv_safe"],
         progress=silent if given["d_quiet"] else bars(unescaped(sys.stderr)),
-        is_planned_late=given["engine"] is not None,
         is_verbose=given["is_verbose"],
     )

@@ -13,15 +13,16 @@ from typing import BinaryIO, Self
 from kinst.rewriter.shell.fresh_file import replaced_file
 from kinst.runtime.engine.bare_qiling import BareQiling
 from kinst.runtime.input.expression import expression
-from kinst.runtime.input.typist import lines_to_type
+from kinst.runtime.input.typist import Keyboard, lines_to_type
 from kinst.runtime.machine.configuration import End
 from kinst.runtime.tracing.guests.guest import Guest
 from kinst.runtime.tracing.host.ending import Ending
 from kinst.runtime.tracing.host.guest_view import GuestView
 from kinst.runtime.tracing.host.limits import Limits, limits
+from kinst.runtime.tracing.host.surroundings import Surroundings
 from kinst.runtime.tracing.results.recorded import Record
 from kinst.runtime.tracing.results.records import Kept, Reader
-from kinst.runtime.tracing.running import Running
+from kinst.runtime.tracing.running import Running, Traced
 from kinst.runtime.tracing.tracer import Output
 from kinst.runtime.tracing.tracing import Tracing
 from kinst.targets.errors import UsageError
@@ -33,7 +34,8 @@ from kinst.targets.signals import caught
 class _Machine:
     """What is released when a trace is closed."""
 
-    guest: Guest
+    traced: Traced
+    guest: Guest | None  # None: QEMU runs it
     running: Running
     kept: Kept
     files: ExitStack  # of the report, which is in its place when this is closed
@@ -46,11 +48,10 @@ class Trace(Reader):
     def __init__(self, tracing: Tracing, messages: list[str], report: Path | None = None) -> None:
         """Made by `ImageFile.trace`. `report` is the file of the page about the run. Raises OSError: it cannot be
         written."""
-        assert tracing.guest is not None, "there is an image"
         kept, files = Kept(tracing.tracer, messages), ExitStack()
         output = kept if report is None else _reporting(kept, tracing, files.enter_context(replaced_file(report)))
         super().__init__(tracing.tracer, kept, output)
-        self._machine: _Machine | None = _Machine(tracing.guest, tracing.start(output), kept, files)
+        self._machine: _Machine | None = _Machine(tracing.traced, tracing.guest, tracing.start(output), kept, files)
         self._is_asked_to_stop = False
         self._last: End | None = None
         self.refusals = tracing.refusals  # a line for each description of which sites were refused
@@ -65,7 +66,7 @@ class Trace(Reader):
         """Free the guest's memory, and forget what was recorded."""
         if self._machine is not None:
             self.finish()
-            self._machine.guest.surroundings.providers.close()
+            self._machine.traced.surroundings.providers.close()
             self._machine = None
             super().close()
             gc.collect()  # engine and machine refer to each other
@@ -78,8 +79,20 @@ class Trace(Reader):
 
     @property
     def guest(self) -> Guest:
-        """The machine and the image in it. Raises UsageError after `close`."""
-        return self._let.guest
+        """The machine and the image in it. Raises UsageError after `close`, and under QEMU."""
+        if (guest := self._let.guest) is None:
+            raise UsageError("the guest runs under QEMU: its machine is not here")
+        return guest
+
+    @property
+    def _surroundings(self) -> Surroundings:
+        return self._let.traced.surroundings
+
+    @property
+    def _keyboard(self) -> Keyboard:
+        keyboard = self._let.traced.keyboard
+        assert keyboard is not None, "there is a guest"
+        return keyboard
 
     @property
     def ql(self) -> BareQiling:
@@ -89,12 +102,17 @@ class Trace(Reader):
 
     @property
     def memory(self) -> GuestView:
-        """The guest's memory, as the CPU sees it that ran last."""
-        return GuestView(self.guest.surroundings.memory)
+        """The guest's memory, as the CPU sees it that ran last; under QEMU what never changes in the image."""
+        return GuestView(self._surroundings.memory)
+
+    @property
+    def machine(self) -> str:
+        """The guest's architecture: amd64, arm64 or riscv64."""
+        return self._surroundings.host.arch.name
 
     def symbol(self, address: int) -> str:
         """An address in the form in which dtrace shows it: module`function+0x1c."""
-        return self.guest.surroundings.symbols.describe(address, "stack")
+        return self._surroundings.symbols.describe(address, "stack")
 
     def physical_address(self, symbol: str) -> int:
         """The physical address of a function or variable of the image, which memory and hooks of `ql` take.
@@ -113,7 +131,7 @@ class Trace(Reader):
     @property
     def result(self) -> int | None:
         """With `call`: what the function returned, as 64 unsigned bits. Otherwise None."""
-        return self.guest.result
+        return None if self._let.guest is None else self._let.guest.result
 
     @property
     def ending(self) -> Ending | None:
@@ -122,10 +140,10 @@ class Trace(Reader):
 
     def run(self, *, seconds: float | None = None, wall_seconds: float | None = None, until: str | None = None) -> End:
         """Let the guest run or continue until it ends, or until one of these: that many seconds of the machine's time
-        or of the host's, a line of its console that matches a regular expression, or `stop`.
+        or of the host's, a line of its console that matches a regular expression, `stop`, or D's stop() under QEMU.
 
-        Returns which of them it was. After TIMEOUT, WALL_TIMEOUT, UNTIL and STOPPED the guest can continue; after all
-        others the run is over, and D's END has fired.
+        Returns which of them it was. After TIMEOUT, WALL_TIMEOUT, UNTIL, STOPPED and PAUSED the guest can continue;
+        after all others the run is over, and D's END has fired.
 
         Raises:
             KeyboardInterrupt: Ctrl-C, in the main thread; the guest can continue.
@@ -146,7 +164,7 @@ class Trace(Reader):
     ) -> Iterator[Record]:
         """As `run`, but yields what clauses record: at D's `switchrate` (once a second of the machine's time), or
         earlier if there is much. The guest waits while a record is processed."""
-        host, kept = self.guest.surroundings.host, self._let.kept
+        host, kept = self._surroundings.host, self._let.kept
         start, wall_start, bounds = host.now(), time.monotonic_ns(), limits(seconds, wall_seconds, until)
         with kept.calling(lambda: host.finish(End.STOPPED)):
             while True:
@@ -162,7 +180,7 @@ class Trace(Reader):
         if running.ending is not None:
             raise UsageError(f"the run is over: {running.ending.reason}")
         self._is_asked_to_stop = False
-        finish = self.guest.surroundings.host.finish
+        finish = self._surroundings.host.finish
         try:
             with caught(lambda _number: finish(End.INTERRUPTED), signal.SIGINT):
                 end = self._last = running.go(bounds)
@@ -175,7 +193,7 @@ class Trace(Reader):
 
     def type(self, data: bytes) -> None:
         """Type keys on the guest's console, at once."""
-        self.guest.system.serial_line.type(data)
+        self._keyboard.serial_line.type(data)
 
     def type_lines(self, text: bytes, *, prompt: str | None = None) -> None:
         """Let lines be typed on the guest's console while it runs, each with Enter if it has an end: when the console's
@@ -186,12 +204,13 @@ class Trace(Reader):
             UsageError: `prompt` is not a regular expression.
         """
         awaited = None if prompt is None else expression("prompt", prompt)
-        self.guest.typist.add(lines_to_type(text), awaited)
+        self._keyboard.typist.add(lines_to_type(text), awaited)
 
     def stop(self) -> None:
-        """Called from an action: stop the guest after the current instruction. It can continue."""
+        """Called from an action: stop the guest after the current instruction, or under QEMU within 20 ms. It can
+        continue."""
         self._is_asked_to_stop = True
-        self.guest.surroundings.host.finish(End.STOPPED)
+        self._surroundings.host.finish(End.STOPPED)
 
     def finish(self) -> Ending:
         """End the run, if it is not over: D's END fires. Returns how the run ended."""

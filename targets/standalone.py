@@ -38,6 +38,7 @@ TASK: Final = "task"
 WORD: Final = 8
 MOST_FIELDS: Final = 32
 MOST_STACK: Final = 512  # words
+RETURN_ADDRESS: Final = 4  # words of the stack with a return address that was just pushed
 _MEMBER: Final = re.compile(rf"{TASK}\+(0x[0-9a-f]{{1,4}})")
 _STACK: Final = re.compile(r"stack\*([1-9][0-9]{0,3})(?:\+(0x[0-9a-f]{1,4}):(0x[0-9a-f]{1,6}))?")
 

@@ -46,6 +46,7 @@ _EXAMPLES: Final = (
 @option("-s", "scripts", group=_WHAT, multiple=True, metavar="FILE", help="Boot it, with the D program in FILE.")
 @option("-n", "programs", group=_WHAT, multiple=True, metavar="PROGRAM", help="Boot it, with a D program given here.")
 @option("--until", group=_WHAT, metavar="REGEX", help="End a boot after a line of the console that matches.")
+@option("--on", group=_WHAT, metavar="COMMAND", help="Boot it under QEMU, started by COMMAND; or qemu: what fits.")
 @option("--report", "has_report", group=_WHAT, is_flag=True, help="Make a page about each boot; its row links to it.")
 @option("--call", "function", group=_WHAT, metavar="FUNCTION", help="Call a function with each line of --inputs.")
 @option("--inputs", group=_WHAT, metavar="FILE", help='Arguments for --call, a line for each: 1, "text".')
@@ -146,9 +147,11 @@ def _tables(source: Path, given: dict[str, Any]) -> Any:
     if given["probes"]:
         yield "rewrite", {"probes": list(given["probes"])}
     if given["scripts"] or given["programs"]:
-        until = {"until": given["until"]} if given["until"] is not None else {}
-        more = {"report": given["has_report"], **until}
+        more = {name: given[name] for name in ("until", "on") if given[name] is not None}
+        more["report"] = given["has_report"]
         yield "run", {"scripts": list(given["scripts"]), "programs": list(given["programs"]), **more}
+    elif given["on"] is not None:
+        raise UsageError("--on: is for boots: give -s or -n, or write on in the [[run]] of a file")
     elif given["has_report"]:
         raise UsageError("--report: is about boots: give -s or -n, or write report = true in the [[run]] of a file")
     if given["function"] is not None or given["inputs"] is not None:

@@ -48,6 +48,7 @@ def boot_and_trace(image: InputFile, work: Run, places: Places, seconds: float |
 def _machine(work: Run, places: Places) -> Machine:
     return Machine(
         board=work.machine,
+        on=work.on,
         cpus=work.cpus,
         memory=work.memory,
         clock="icount" if work.clock == "icount" else "host",
@@ -79,7 +80,7 @@ def _row(trace: Trace, work: Run, seconds: float | None) -> Row:
     return {
         "outcome": (Outcome.TIMEOUT if is_late else Outcome.DONE).value,
         "reason": f"took longer than {_PART:.0%} of {seconds:g} s" if is_late else wrong,
-        "machine": trace.guest.system.arch.name,
+        "machine": trace.machine,
         "remarks": "\n".join([*trace.refusals, *trace.messages]) or None,
         "end": ending.reason,
         "exit_status": trace.exit_status,

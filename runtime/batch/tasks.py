@@ -62,6 +62,7 @@ class Run:
     typed: InputFile | None = None
     prompt: str | None = None
     machine: str | None = None
+    on: str | None = None  # the command that starts QEMU, in place of our machine
     cpus: int = 1
     memory: int | None = None
     clock: str = "icount"

@@ -48,7 +48,8 @@ def file_at_address(text: str) -> Path | None:
 
 
 def file_of_memory(text: str) -> Path | None:
-    """The file of --read: FILE, or FILE@ADDRESS where there is no file of that name; gdb:HOST:PORT is not a file."""
-    if text.startswith("gdb:"):
+    """The file of --read: FILE, or FILE@ADDRESS where there is no file of that name; gdb:HOST:PORT and qmp:SOCKET are
+    none."""
+    if text.startswith(("gdb:", "qmp:")):
         return None
     return Path(text) if _exists(Path(text)) else file_at_address(text)

@@ -279,7 +279,6 @@ machine_options: Final = together(
     ),
     option(
         "--on",
-        "engine",
         group=_MACHINE,
         metavar="COMMAND",
         help="Run under QEMU instead, at its speed and on any of its boards: COMMAND starts it, without the image, as "
@@ -466,7 +465,8 @@ run_options: Final = together(
         metavar="SOURCE",
         type=TextWithFile(file_of_memory),
         help="Run nothing, and read what a standalone IMAGE found where it ran: SOURCE is an ELF core (QEMU's "
-        "dump-guest-memory), FILE@ADDRESS for bytes of memory (pmemsave), or gdb:HOST:PORT.",
+        "dump-guest-memory), FILE@ADDRESS for bytes of memory (pmemsave, or what a QEMU shares while it runs), "
+        "gdb:HOST:PORT, or qmp:SOCKET, a monitor of QEMU's.",
         brief="Read what a standalone IMAGE found elsewhere.",
     ),
     option(
@@ -474,8 +474,8 @@ run_options: Final = together(
         group=_RUN,
         is_rare=True,
         metavar="T",
-        help="With --read gdb:...: read again and again, at this interval; the guest stands still for each reading "
-        "only.",
+        help="With --read of a guest that runs: read again and again, at this interval. Through gdb:... it stands "
+        "still for each reading only, and else not at all.",
     ),
     option(
         "-V",

@@ -5,6 +5,7 @@ from typing import Final
 
 HELP: Final = """\
 Ctrl-A x       end the run; what END prints still comes
+Ctrl-A c       let a guest go on that stop() has paused (--on), as SIGCONT does
 Ctrl-A h       this help
 Ctrl-A Ctrl-A  send Ctrl-A to the guest, and so does Ctrl-A a
 Everything else goes to the guest. Ctrl-C ends the run if the guest has taken no key for a second."""
@@ -15,6 +16,7 @@ class Command(Enum):
     """A command after Ctrl-A."""
 
     END = b"x"
+    GO_ON = b"c"
     HELP = b"h"
 
 

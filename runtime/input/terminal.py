@@ -76,10 +76,13 @@ class Terminal:
         return bool(self._typed) and time.monotonic() - self._taken_at > _PATIENCE
 
     def _run(self, command: Command) -> None:
-        if command is Command.END:
-            self._end()
-        else:
-            self._notify(HELP)
+        match command:
+            case Command.END:
+                self._end()
+            case Command.GO_ON:
+                os.kill(os.getpid(), signal.SIGCONT)
+            case Command.HELP:
+                self._notify(HELP)
 
     def take(self, size: int) -> bytes:
         """See `Source`."""
@@ -132,7 +135,9 @@ class Terminal:
         signal.signal(number, self._stopped)
         self._hold()
 
-    def _continued(self, _number: int, _frame: FrameType | None) -> None:
+    def _continued(self, number: int, frame: FrameType | None) -> None:
         """SIGCONT: we may be in the background now, and the shell has changed the terminal's settings."""
         self._settings = None
         self._hold()
+        if callable(before := self._handlers[signal.SIGCONT]):
+            before(number, frame)

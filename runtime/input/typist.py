@@ -5,7 +5,7 @@ instruction in every run.
 """
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -55,6 +55,7 @@ class Keyboard:
 
     typist: "Typist"
     serial_line: SerialLine
+    go_on: Callable[[], None] | None = None  # lets a guest continue that stop() has paused; None: none is paused so
 
 
 class Typist:

@@ -4,6 +4,7 @@ Like `kinst.runtime.tracing.guests.building`, but the plan is made when all clau
 records follow from what the clauses read.
 """
 
+import os
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -12,6 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from kinst.runtime.input.typist import Keyboard
+from kinst.runtime.live.asked import check_asked
 from kinst.runtime.live.command import QemuCommand, qemu_command
 from kinst.runtime.live.cpus import order_of_cpus
 from kinst.runtime.live.fields import Fields
@@ -19,6 +21,7 @@ from kinst.runtime.live.guest import LiveGuest, Started
 from kinst.runtime.live.hits import Hits
 from kinst.runtime.live.keeping import Keeping
 from kinst.runtime.live.loading import invocation
+from kinst.runtime.live.panic import ConsolePanic
 from kinst.runtime.live.qemu import Qemu
 from kinst.runtime.live.ram import SharedRam
 from kinst.runtime.live.room.debugger import Debugger
@@ -37,6 +40,7 @@ from kinst.runtime.tracing.host.limits import Limits
 from kinst.runtime.tracing.host.surroundings import Admit, Surroundings
 from kinst.runtime.tracing.images.plug_ins import PlugIns
 from kinst.runtime.tracing.images.preparing import Prepared
+from kinst.runtime.tracing.request import Request
 from kinst.runtime.tracing.standalone.columns import CpuSource, own_number
 from kinst.runtime.tracing.standalone.probes import KeptProbes, StandaloneProbes
 from kinst.targets.c_types import ImageTypes
@@ -51,6 +55,7 @@ class LiveTraced:
 
     prepared: Prepared
     surroundings: Surroundings
+    loaded: Loaded
     guest: LiveGuest
     inlines: ClassVar = None
     has_guest: ClassVar = True
@@ -59,7 +64,7 @@ class LiveTraced:
     @property
     def keyboard(self) -> Keyboard:
         """What keys are typed to."""
-        return Keyboard(self.guest.typist, self.guest.serial_line)
+        return Keyboard(self.guest.typist, self.guest.serial_line, self.guest.go_on)
 
     @property
     def exit_code(self) -> int:
@@ -79,24 +84,41 @@ class LiveTraced:
 class LiveBuilding:
     """Makes a `LiveTraced` from what was prepared: a `kinst.runtime.tracing.guests.built.Build`."""
 
-    def __init__(self, text: str) -> None:
-        """`text` is the value of --on."""
-        self._text = text
+    def __init__(self, text: str, on_stop: Callable[[], str] | None) -> None:
+        """`text` is the value of --on; `on_stop`: see `LiveGuest`."""
+        self._text, self._on_stop = text, on_stop
 
     def __call__(
         self, prepared: Prepared, types: ImageTypes, plug_ins: PlugIns, warn: Callable[[str], None]
     ) -> LiveTraced:
         """Check the command and the image; QEMU is not started yet. Raises KinstError: it cannot run this."""
         image, request = prepared.image, prepared.request
+        if prepared.modules:
+            raise UsageError(
+                f"--module {prepared.modules[0].image.module}: has breakpoints, and under QEMU nothing handles them"
+            )
         command = qemu_command(self._text, prepared.facts.qemu.words, request.configuration)
         fields = Fields(prepared.original, types, request.system, lambda: command.cpus or _cpus(command))
         kept = _kept(prepared, fields, warn, wants_room=command.has_room)
         host = NoGuest(ClockKind.HOST, image.facts, kept.probes.frame)
-        guest = LiveGuest(host.machine, lambda sites: _started(prepared, command, kept, sites, host.machine.now, warn))
+        start = lambda sites: _started(prepared, command, kept, sites, host.machine.now, warn)  # noqa: E731
+        guest = LiveGuest(host.machine, start, ConsolePanic(prepared), self._on_stop)
         segments = ((one.address, one.load_address, one.size) for one in image.segments if one.kind == PT_LOAD)
         loaded = Loaded(image, 0, image.entry, tuple(segments))
         found = kept.probes.surroundings(host, loaded, types, guest.begin, kept.admit)
-        return LiveTraced(prepared, replace(found, fold=guest.fold), guest)
+        return LiveTraced(prepared, replace(found, fold=guest.fold, stop=guest.stop), loaded, guest)
+
+
+def live_building(request: Request, on_stop: Callable[[], str] | None) -> LiveBuilding:
+    """What builds the guest of a request with --on. Raises UsageError: it asks for what QEMU cannot do."""
+    assert request.on is not None, "it is to run there"
+    check_asked(request)
+    return LiveBuilding(request.on, on_stop)
+
+
+def by_signal() -> str:
+    """How a guest that stop() has paused goes on where a command runs it."""
+    return f"kill -CONT {os.getpid()} lets it go on, and so does Ctrl-A c on its console"
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,8 +153,7 @@ def _kept(prepared: Prepared, fields: Fields, warn: Callable[[str], None], *, wa
     keeping = Keeping(manifest, fields, notes_tasks=prepared.request.records_tasks)
 
     def made(sites: SiteTable | None, memory: int) -> StandaloneImage:
-        if sites is not None and not sites.is_counted:
-            keeping.all_hits()
+        keeping.enabled(has_actions=bool(prepared.request.actions), is_counted=sites is None or sites.is_counted)
         wanted = keeping.request()
         if has_room:
             wanted = in_room(wanted, memory)
@@ -162,6 +183,7 @@ def _started(
     wanted = invocation(command, image, prepared.request.configuration, prepared.facts, room)
     with ExitStack() as files:
         descriptors = [files.enter_context(file).fileno() for file in wanted.files]
+        descriptors += wanted.disks
         qemu = Qemu(
             wanted.words,
             ram,

@@ -11,7 +11,7 @@ from kinst.runtime.machine.configuration import Configuration
 from kinst.targets.errors import UsageError
 
 IMAGE: Final = "IMAGE"  # the word of a command that stands for the image
-_OURS: Final = "qemu"  # a whole command: the machine that fits the image
+_OURS: Final = "qemu"  # stands for a command: the machine that fits the image
 _PACKAGES: Final = {
     "qemu-system-x86_64": "qemu-system-x86",
     "qemu-system-i386": "qemu-system-x86",
@@ -62,7 +62,7 @@ def qemu_command(text: str, own: Sequence[str], configuration: Configuration) ->
     """Read the value of --on.
 
     Args:
-        text: a command line in a shell's syntax, or the word qemu.
+        text: a command line in a shell's syntax; the word qemu in place of a program is the words of `own`.
         own: the words for the machine that fits the image.
         configuration: CPUs and memory, for the word qemu.
 
@@ -75,8 +75,8 @@ def qemu_command(text: str, own: Sequence[str], configuration: Configuration) ->
         raise UsageError(f"--on {text}: {error}") from None
     if not words:
         raise UsageError(f"--on: an empty command: give one such as '{' '.join(own)}'")
-    if words == [_OURS]:
-        words = _own(own, configuration)
+    if words[0] == _OURS:
+        words = [*_own(own, configuration), *words[1:]]
     elif configuration.cpus > 1 or configuration.memory is not None:
         raise UsageError("--on: a command says itself how many CPUs (-smp) and how much memory (-m) there are")
     for word in words[1:]:

@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Final
 
 from kinst.rewriter.standalone.current_task import variable_of
+from kinst.rewriter.standalone.request import argument_fields
 from kinst.runtime.clauses.profiles import NONE
 from kinst.runtime.systems.linux_records import MEMBERS, TaskWords
 from kinst.runtime.tracing.standalone.columns import CpuSource, own_number
@@ -14,10 +15,9 @@ from kinst.targets.c_types import ImageTypes
 from kinst.targets.image import Image
 from kinst.targets.manifest.packed import ProbeKind
 from kinst.targets.module_code import code_of
-from kinst.targets.standalone import CPU, MOST_STACK, TASK, StackField, member_field, stack_of
+from kinst.targets.standalone import CPU, MOST_STACK, RETURN_ADDRESS, TASK, StackField, member_field, stack_of
 
 _BORDERS: Final = frozenset({int(ProbeKind.FBT_ENTRY), int(ProbeKind.FBT_RETURN)})
-_TOP: Final = 4  # words of the stack with a return address that was just pushed
 _FRAMES: Final = 64  # words of the stack that tell one from another
 _OF_TASKS: Final = frozenset((*MEMBERS, "curthread"))
 _SAME: Final = frozenset({"ppid", "uid", "gid", "execargs"})  # where there is no system: 0, and the image's name
@@ -59,6 +59,11 @@ class Fields:
             return ()
         return (source.name,) if source.name == CPU else (TASK, source.name)
 
+    def of_action(self) -> tuple[str, ...]:
+        """What an action in Python may read of its hits, which cannot be known before: all but the stack, for which
+        some kernels have no space."""
+        return (*argument_fields(self.image.facts), *self._of_caller())
+
     def _of_cpu(self) -> tuple[str, ...]:
         found = self.of_any_cpu()
         if not found and self._cpus > 1:
@@ -98,7 +103,7 @@ class Fields:
         frame = self._registers(facts.pc, facts.stack_pointer, facts.frame_pointer)
         if facts.link_register is not None:
             return (*frame, *self._registers(facts.link_register))
-        return (*frame, str(StackField(_TOP)))
+        return (*frame, str(StackField(RETURN_ADDRESS)))
 
     def _of_frames(self, words: int) -> tuple[str, ...]:
         facts = self.image.facts

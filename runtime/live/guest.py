@@ -7,6 +7,7 @@ from typing import Final
 
 from kinst.runtime.input.typist import Typist
 from kinst.runtime.live.hits import Hits
+from kinst.runtime.live.panic import ConsolePanic
 from kinst.runtime.live.qemu import Qemu
 from kinst.runtime.live.ram import SharedRam
 from kinst.runtime.live.room.mapping import Mapper
@@ -40,9 +41,18 @@ class Started:
 class LiveGuest:
     """The guest of a QEMU; implements the guest's part of `kinst.runtime.tracing.running.Traced`, and `Timed`."""
 
-    def __init__(self, machine: IdleMachine, start: Callable[[SiteTable | None], Started]) -> None:
-        """`machine` has the host's time. `start` makes the image and starts QEMU, paused."""
-        self.clock, self._start = machine, start
+    def __init__(
+        self,
+        machine: IdleMachine,
+        start: Callable[[SiteTable | None], Started],
+        panic: ConsolePanic,
+        on_stop: Callable[[], str] | None,
+    ) -> None:
+        """`machine` has the host's time. `start` makes the image and starts QEMU, paused. `on_stop` is called when
+        stop() has paused the guest, and returns how it can go on; None: that ends the stretch of the run."""
+        self.clock, self._start, self._on_stop = machine, start, on_stop
+        self._panic, self._is_to_go_on = panic, False
+        self._was_paused = True
         self.serial_line = SerialLine()
         self.typist = Typist(self, _QUIET)
         self._until = UntilWatch(self)
@@ -64,31 +74,63 @@ class LiveGuest:
     # -- the run ------------------------------------------------------------------------------------------------------
 
     def begin(self, sites: SiteTable | None) -> None:
-        """Make the image, and start QEMU: errors come before anything is printed. Raises KinstError."""
+        """Make the image, and start QEMU, which take no time of the machine: errors come before anything is printed.
+        Raises KinstError."""
         if self._started is None:
+            before = self.clock.now()
             self._started = self._start(sites)
+            self.clock.stand_still(self.clock.now() - before)
+
+    @property
+    def _let(self) -> Started:
+        assert self._started is not None, "begin() comes first"
+        return self._started
 
     @property
     def _qemu(self) -> Qemu:
-        assert self._started is not None, "begin() comes first"
-        return self._started.qemu
+        return self._let.qemu
 
     @property
     def _hits(self) -> Hits | None:
         return None if self._started is None else self._started.hits
 
+    @property
+    def is_paused(self) -> bool:
+        """Whether stop() has paused it, or somebody else."""
+        return self._started is not None and self._qemu.is_paused
+
+    def pause(self) -> None:
+        """Pause the guest, until `go_on`. Raises MachineError."""
+        self._qemu.pause()
+        self._follow(is_paused=self._qemu.is_paused)
+
+    def stop(self) -> str:
+        """Pause the guest, which has gone on since the hit. See `Surroundings`. Raises MachineError."""
+        if self.is_paused:
+            return ""
+        self.pause()
+        if self._on_stop is not None:
+            return self._on_stop()
+        self.finish(End.PAUSED)
+        return "run() lets it go on"
+
+    def go_on(self) -> None:
+        """Let it continue after `stop`. May be called by the handler of a signal."""
+        self._is_to_go_on = True
+
     def go(self, limits: Limits, console: Callable[[bytes], None], after_turn: Callable[[], None]) -> End:
         """See `Traced`. Raises MachineError: QEMU has ended by itself, or the image is not in its memory."""
         self._console = console
         self._until.search_for(limits.until)
-        self._qemu.resume()
+        self._resume()
         end = self.clock.run(after_turn, limits.timeout, limits.wall_timeout)
         if end in PAUSES:
             self._qemu.pause()
+            self._follow(is_paused=self._qemu.is_paused)
         self._hear()
         if self._hits is not None:
-            # Also at a pause: kinst-run continues after none, and an error in `close` would not be reported.
-            self._hits.find(is_last=True)
+            # Also at a pause of kinst-run, which continues after none: an error in `close` would not be reported.
+            self._hits.find(is_last=end not in PAUSES or self._on_stop is not None)
         return end
 
     def deadline(self) -> int:
@@ -98,10 +140,15 @@ class LiveGuest:
     def advance(self) -> None:
         """See `Timed`. Raises MachineError."""
         end = self._qemu.end()  # first: after it, nothing that was printed or recorded is missed below
+        self._follow(is_paused=self._qemu.is_paused)
         self._hear()
         self._type()
         if self._hits is not None:
             self._hits.poll()
+        if self._is_to_go_on:  # all that was recorded before the pause is read now
+            self._is_to_go_on = False
+            self._resume()
+        self._panic.check()
         if end is not None:
             self.finish(end)
         self._next = self.clock.now() + self._interval(is_over=end is not None)
@@ -119,6 +166,20 @@ class LiveGuest:
         if mapper is not None and not mapper.is_done:
             return _OFTEN
         return _EVERY if self._hits is None else self._hits.interval
+
+    def _resume(self) -> None:
+        if self._qemu.is_paused:
+            self._follow(is_paused=False)
+            self._qemu.resume()
+
+    def _follow(self, *, is_paused: bool) -> None:
+        """Let the time of records follow pauses, ours and those of a debugger."""
+        if self._hits is not None and is_paused is not self._was_paused:
+            self._was_paused = is_paused
+            if is_paused:
+                self._hits.pause()
+            else:
+                self._hits.go_on()
 
     def fold(self) -> None:
         """Give counts to aggregations, which are about to be read."""
@@ -144,6 +205,7 @@ class LiveGuest:
     def _hear(self) -> None:
         if data := self._qemu.heard():
             self._console(data)
+            self._panic.on_console(data, self, self._let.ram)
             self._until.on_console(data)
             self.typist.on_console(data)
 

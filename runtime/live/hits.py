@@ -7,6 +7,7 @@ from typing import Final
 from kinst.runtime.live.ram import SharedRam
 from kinst.runtime.live.standalone_image import StandaloneImage
 from kinst.runtime.readout.placement import Placement, Read
+from kinst.runtime.tracing.host.contract import TIME_BASE
 from kinst.runtime.tracing.standalone.drawn_counters import CLEARED, first_wrong, is_of_image, start_values
 from kinst.runtime.tracing.standalone.probes import KeptProbes
 from kinst.runtime.tracing.standalone.steady_code import SteadyCode
@@ -48,6 +49,7 @@ class Hits:
         self._read: Read | None = None
         self._pause, self._next = _SOONEST, 0
         self._has_warned = False
+        self._base, self._paused_at = TIME_BASE, 0
         self._address = standalone.address
         may_clear = is_of_image(alone.image, alone.manifest, self._address)
         self._begun = start_values(standalone, len(alone.manifest.sites), may_clear=may_clear)
@@ -63,6 +65,16 @@ class Hits:
         if self._read is None:
             raise MachineError("QEMU has not put the kernel into memory itself, but left that to firmware")
         return self._placement.physical(link)
+
+    def go_on(self) -> None:
+        """Called before the guest begins, or continues after a pause, in which its clock stood still. What was recorded
+        before that has been read."""
+        self._base += self._now() - self._paused_at
+        self._probes.begin_at(self._base)
+
+    def pause(self) -> None:
+        """Called when the guest was paused."""
+        self._paused_at = self._now()
 
     def poll(self) -> None:
         """Called often: records have to be read before the ring is full. Counters are folded when they are read, but

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from kinst.rewriter.standalone.request import COUNT, Request, argument_fields
 from kinst.runtime.clauses.needs import Needs, needs
-from kinst.runtime.dlang.program import Clause
+from kinst.runtime.dlang.program import Clause, Destructive
 from kinst.runtime.live.fields import Fields, NotKeptError, joined
 from kinst.runtime.tracing.standalone.admission import arguments_of, registers_of
 from kinst.runtime.trap.delivery import Delivery, Way
@@ -40,6 +40,8 @@ class Keeping:
         kinds = set(self._manifest.probes["kind"][np.isin(self._identifiers, probes)].tolist())
         if not kinds:
             return
+        if any(isinstance(action, Destructive) and action.kind == "chill" for action in clause.actions):
+            raise KinstError(f"{clause.description}: chill(): the guest has gone on since the hit: {_INSTEAD}")
         self._clauses.append((clause, probes))
         wanted = needs(clause)
         names = sorted({*wanted.others, *(("cpu",) if wanted.has_cpu else ())})
@@ -68,8 +70,16 @@ class Keeping:
         if len(self._fields) > MOST_FIELDS:
             raise KinstError(f"{clause.description}: a record has {MOST_FIELDS} fields at most: read fewer")
 
+    def enabled(self, *, has_actions: bool, is_counted: bool) -> None:
+        """Note what was enabled: whether actions in Python are called for hits, and whether all that the others do is
+        to count."""
+        if has_actions or not is_counted:
+            self.all_hits()
+        if has_actions:
+            self._fields = joined((*self._fields, *self._known.of_action()))
+
     def all_hits(self) -> None:
-        """Record each hit: Python is called for it, or a clause reads more than its probe."""
+        """Record each hit: a clause reads more than its probe."""
         self._is_recorded = True
         own = [TIME, *self._known.of_any_cpu()]
         with suppress(NotKeptError):  # then it knows none

@@ -9,6 +9,7 @@ from typing import IO, Final
 from kinst.runtime.live.command import QemuCommand
 from kinst.runtime.live.room.layout import Layout, with_room
 from kinst.runtime.machine.configuration import Configuration
+from kinst.runtime.machine.disk import CopiedDisk, Disk, FileDisk
 from kinst.runtime.machine.loading.linux_image import text_offset
 from kinst.targets.elf.header import PT_LOAD
 from kinst.targets.errors import UsageError
@@ -18,6 +19,7 @@ from kinst.targets.machines.machine import MachineFacts
 _KERNEL: Final = ("-kernel", "{}")
 _FIRMWARE: Final = ("-bios", "{}")
 _ENTERED: Final = ("-bios", "none", "-device", "loader,file={},cpu-num=0")  # sets the first CPU's PC to e_entry
+_DESCRIPTOR: Final = "/proc/self/fd/"
 _SHOFF: Final = struct.Struct("<Q")  # e_shoff, at 40
 _SECTIONS: Final = struct.Struct("<HH")  # e_shnum and e_shstrndx, at 60
 
@@ -36,6 +38,7 @@ class Invocation:
 
     words: tuple[str, ...]
     files: tuple[IO[bytes], ...]
+    disks: tuple[int, ...]  # descriptors, which the disks close
     is_placed: bool  # whether the image is put where its program headers say
 
 
@@ -48,10 +51,6 @@ def invocation(
 ) -> Invocation:
     """The command with the image, in its room if it has one, and with the other files that the user wants in memory.
     Raises UsageError: QEMU has no option for that, or its command says it itself."""
-    if configuration.disks or configuration.rng_seed is not None or configuration.has_virtio_console:
-        raise UsageError("--on: its command says itself which devices there are: -drive, -device")
-    if configuration.kaslr_seed is not None:
-        raise UsageError("--kaslr-seed: is for our own machine; under QEMU a kernel draws its own")
     loading = loading_of(image, machine) if room is None else Loading(_KERNEL, is_flat=True)
     named = command.names_image
     if room is not None:
@@ -72,12 +71,30 @@ def invocation(
     for placed in configuration.files:
         files.append(_nameless("load", [(0, placed.content)]))
         words += ["-device", f"loader,file={_path(files[-1])},addr={placed.address:#x},force-raw=on"]
-    return Invocation(tuple(words), tuple(files), is_placed=not named and not loading.is_flat)
+    disks = tuple(map(_descriptor, configuration.disks))
+    for disk, descriptor in zip(configuration.disks, disks, strict=True):
+        words += ["-drive", f"file={_DESCRIPTOR}{descriptor},format=raw,if=virtio{_mode(disk)}"]
+    return Invocation(tuple(words), tuple(files), disks, is_placed=not named and not loading.is_flat)
+
+
+def _descriptor(disk: Disk) -> int:
+    match disk:
+        case CopiedDisk() | FileDisk():
+            return disk.descriptor
+        case _:
+            raise UsageError("--on: a disk that is a Python object is for our own machine: give a file")
+
+
+def _mode(disk: Disk) -> str:
+    """What is done with the guest's writes, as an option of -drive."""
+    if disk.is_read_only:
+        return ",readonly=on"
+    return ",snapshot=on" if isinstance(disk, CopiedDisk) else ""
 
 
 def _path(file: IO[bytes]) -> str:
     """The path by which a process that has inherited the descriptor opens it."""
-    return f"/proc/self/fd/{file.fileno()}"
+    return f"{_DESCRIPTOR}{file.fileno()}"
 
 
 def _nameless(name: str, pieces: Iterable[tuple[int, bytes | memoryview]]) -> IO[bytes]:

@@ -5,6 +5,7 @@ import os
 import signal
 import socket
 import subprocess
+import weakref
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -77,6 +78,7 @@ class Qemu:
                 process_group=0,  # Ctrl-C is for us only: we end QEMU
             )
         self._ended: End | None = None
+        self.is_paused = True  # by us, or by somebody at another monitor or a debugger
         try:
             self.monitor = Monitor(ours)
         except MonitorError:
@@ -87,6 +89,9 @@ class Qemu:
             why = self._why()
             self._console.close()
             raise MachineError(why) from None
+        weakref.finalize(
+            self, _forget, self._process, self.monitor, self.stub
+        )  # of a trace in Python that nobody closes
 
     def _why(self) -> str:
         """QEMU's message about why it did not start, or stopped."""
@@ -106,19 +111,22 @@ class Qemu:
     def resume(self) -> None:
         """Let the guest run. Raises MachineError."""
         if self._ended is None:
+            self.is_paused = False
             self._asked("cont")
 
     def pause(self) -> None:
         """Pause the guest. Raises MachineError."""
         if self._ended is None:
+            self.is_paused = True
             self._asked("stop")
 
     def _asked(self, command: str) -> Any:
-        """The answer to a command of QMP; None: QEMU has ended meanwhile, and `end` says why. Raises MonitorError."""
+        """The answer to a command of QMP; None: the guest or QEMU has ended meanwhile, and `end` says why. Raises
+        MonitorError."""
         try:
             return self.monitor.ask(command)
         except MonitorError:
-            if self.has_ended():
+            if self.end() is not None or self.has_ended():  # a guest that is off cannot go on
                 return None
             raise
 
@@ -146,7 +154,9 @@ class Qemu:
     def _note(self, event: str, data: Mapping[str, Any]) -> None:
         if event == "STOP" and (answer := self._asked("query-status")) and answer["status"] in _BROKEN:
             raise MachineError(f"{self._why()} ({answer['status']})")
-        if event == "GUEST_PANICKED":
+        if event in ("STOP", "RESUME"):
+            self.is_paused = event == "STOP"
+        elif event == "GUEST_PANICKED":
             self._ended = End.GUEST_PANIC
         elif event == "SHUTDOWN":
             self._ended = _ENDS.get(str(data.get("reason")), End.POWER_OFF)
@@ -204,6 +214,14 @@ def _added(monitor: socket.socket, ram: SharedRam | None) -> list[str]:
 
 def _stub_words(stub: socket.socket) -> tuple[str, ...]:
     return "-chardev", f"socket,id=kinst-stub,fd={stub.fileno()}", "-gdb", "chardev:kinst-stub"
+
+
+def _forget(process: subprocess.Popen[bytes], monitor: Monitor, stub: socket.socket) -> None:
+    if process.poll() is None:
+        process.kill()
+        process.wait()
+    monitor.abandon()
+    stub.close()
 
 
 def _end_with_parent() -> None:

@@ -10,15 +10,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Final
 
+from kinst.runtime.readout.files import Range
 from kinst.runtime.readout.memory import Memory, Space, UnreadableError
 from kinst.targets.errors import MachineError
 
 NAME: Final = "kinst-ram"  # the memory backend's
 _VIEW: Final = "memory"  # the address space in which devices and loaders see RAM
 _MAIN: Final = 16  # times smaller than the largest of its ranges are those worth telling
-_RANGE: Final = re.compile(rf"^ +([0-9a-f]+)-([0-9a-f]+) \(prio -?\d+, ram\): (?:/objects/)?{NAME}(?: @([0-9a-f]+))?")
-
-Range = tuple[int, int, int]  # a physical address, a size, and the offset in the file
+_RANGE: Final = r"^ +([0-9a-f]+)-([0-9a-f]+) \(prio -?\d+, ram\): (?:/objects/)?{}(?: @([0-9a-f]+))?(?: |$)"
 
 
 class SharedRam:
@@ -43,7 +42,7 @@ class SharedRam:
 
     def place(self, tree: str) -> None:
         """Find its physical addresses in the output of `info mtree -f`. Raises MachineError: it has none."""
-        self._ranges = tuple(_ranges(tree))
+        self._ranges = tuple(ranges_of(tree, NAME))
         if not self._ranges:
             raise MachineError("QEMU has not put this machine's memory into the file that it was given")
 
@@ -100,13 +99,14 @@ class SharedRam:
                 at += 1
 
 
-def _ranges(tree: str) -> Iterator[Range]:
-    is_wanted = False
+def ranges_of(tree: str, name: str) -> Iterator[Range]:
+    """Where `info mtree -f` has the memory of a backend."""
+    is_wanted, expression = False, re.compile(_RANGE.format(re.escape(name)))
     for line in tree.splitlines():
         if line.startswith("FlatView"):
             is_wanted = False
         elif line.startswith(f' AS "{_VIEW}"'):
             is_wanted = True
-        elif is_wanted and (found := _RANGE.match(line)):
+        elif is_wanted and (found := expression.match(line)):
             first, last, offset = (int(text or "0", 16) for text in found.groups())
             yield first, last - first + 1, offset

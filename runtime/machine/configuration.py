@@ -66,5 +66,6 @@ class End(Enum):
     EXIT = "exit"  # a clause called exit()
     PANIC = "panic"  # a clause called panic()
     BREAKPOINT = "breakpoint"  # a clause called breakpoint()
+    PAUSED = "paused"  # a clause called stop(), under QEMU; the guest can continue
     STOPPED = "stopped"  # Python code that reads the records asked for it; the machine can continue
     NOTHING_LEFT = "nothing-left"  # without an image: no timer is enabled

@@ -114,20 +114,20 @@ class FileDisk:
     def __init__(self, name: bytes, descriptor: int, size: int, *, is_read_only: bool) -> None:
         """Takes the descriptor, and closes it in the end."""
         self.name, self.size, self.is_read_only = name, size, is_read_only
-        self._descriptor = descriptor
+        self.descriptor = descriptor
         weakref.finalize(self, os.close, descriptor)
 
     def read(self, offset: int, buffers: Sequence[memoryview]) -> None:
         """Fill buffers from the file. Raises OSError, also where the file has become shorter."""
-        _check_whole(os.preadv(self._descriptor, buffers, offset), buffers)
+        _check_whole(os.preadv(self.descriptor, buffers, offset), buffers)
 
     def write(self, offset: int, buffers: Sequence[memoryview]) -> None:
         """Write to the file. Raises OSError."""
-        _check_whole(os.pwritev(self._descriptor, buffers, offset), buffers)
+        _check_whole(os.pwritev(self.descriptor, buffers, offset), buffers)
 
     def flush(self) -> None:
         """Wait until it is on the host's disk. Raises OSError."""
-        os.fdatasync(self._descriptor)
+        os.fdatasync(self.descriptor)
 
 
 def _check_whole(moved: int, buffers: Sequence[memoryview]) -> None:
@@ -143,7 +143,7 @@ class CopiedDisk:
     def __init__(self, name: bytes, descriptor: int, size: int, available: Callable[[], int] = host_memory) -> None:
         """Takes the descriptor, and closes it in the end. `available`: gives the bytes that the host has left."""
         self.name, self.size = name, size
-        self._descriptor = descriptor
+        self.descriptor = descriptor
         weakref.finalize(self, os.close, descriptor)
         # Without MAP_NORESERVE the kernel may refuse to map a file that is larger than its memory.
         flags = mmap.MAP_PRIVATE | _MAP_NORESERVE
@@ -170,7 +170,7 @@ class CopiedDisk:
     def _check_file(self) -> None:
         """Raise OSError if the file has become shorter. Access to a mapped page past its end, even a copied one, is a
         SIGBUS, which ends the process."""
-        if os.fstat(self._descriptor).st_size < self.size:
+        if os.fstat(self.descriptor).st_size < self.size:
             raise OSError(errno.EIO, os.strerror(errno.EIO))
 
     def _copy(self, offset: int, size: int) -> None:

@@ -29,6 +29,10 @@ class IdleMachine:
         """Call `timed.advance` at its deadlines."""
         self._observers.attach(timed)
 
+    def stand_still(self, duration: int) -> None:
+        """Take `duration` ns of the host's time, which have passed, out of the machine's."""
+        self._start += 0 if self._is_virtual else duration
+
     def spend(self, duration: int) -> None:
         """Let `duration` ns pass; deadlines wait."""
         if self._is_virtual:

@@ -70,7 +70,7 @@ class ReadoutBuilding:
         board = prepared.facts
         ram = range(board.ram_base, board.ram_base + board.ram_size)
         placement = Placement(image, manifest, manifest.standalone, ram)
-        readings = Readings(self._source, self._interval, self._end, placement, probes, host)
+        readings = Readings(self._source, self._interval, self._end, placement, probes, host, warn)
         segments = ((one.address, one.load_address, one.size) for one in image.segments if one.kind == PT_LOAD)
         loaded = Loaded(image, 0, image.entry, tuple(segments))
 

@@ -1,6 +1,8 @@
 """Files of memory: an ELF core, or the bytes from one address on."""
 
-from collections.abc import Iterator
+import os
+import weakref
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Final
@@ -10,19 +12,27 @@ from numpy.typing import NDArray
 
 from kinst.runtime.readout.memory import Memory, Space, UnreadableError
 from kinst.targets.elf.core import Core
+from kinst.targets.elf.file import map_file
 
+Range = tuple[int, int, int]  # an address, a size, and the offset in the file
 _CHUNK: Final = 1 << 24  # bytes of a file that are searched at a time
 
 
 class RawDump:
-    """Bytes of memory from one address on, as QEMU's pmemsave and memsave write them: whether that address is physical
-    or virtual they do not say. Both `Source` and `Memory`."""
+    """Bytes of memory in a file, as QEMU's pmemsave and memsave write them, or as a QEMU that runs has them
+    (memory-backend-file). Both `Source` and `Memory`.
 
-    def __init__(self, path: Path, data: NDArray[np.uint8], address: int) -> None:
-        self.name = str(path)
-        self.spaces = (Space.PHYSICAL, Space.VIRTUAL)
-        self.is_slow = False
-        self._data, self._address = data, address
+    It is read and not mapped: to read a hole of a mapped file in memory would fill it, and QEMU's has many.
+    """
+
+    is_slow = False
+    is_live = True
+
+    def __init__(self, name: str, descriptor: int, ranges: Sequence[Range], spaces: Sequence[Space]) -> None:
+        """Takes the descriptor, and closes it in the end. `spaces` are those of the addresses in `ranges`."""
+        self.name, self.spaces = name, spaces
+        self._descriptor, self._ranges = descriptor, ranges
+        weakref.finalize(self, os.close, descriptor)
 
     def open(self) -> AbstractContextManager[Memory]:
         """See `Source`."""
@@ -30,15 +40,40 @@ class RawDump:
 
     def read(self, space: Space, address: int, size: int) -> bytes:
         """See `Memory`."""
-        start, end = self._address, self._address + len(self._data)
-        if not start <= address <= address + size <= end:
-            raise UnreadableError(f"{self.name}: has {start:#x} to {end:#x}, and not {size} bytes at {address:#x}")
-        return self._data[address - start : address - start + size].tobytes()
+        for start, length, offset in self._ranges:
+            if space in self.spaces and start <= address <= address + size <= start + length:
+                found = os.pread(self._descriptor, size, address - start + offset)
+                if len(found) == size:
+                    return found
+        there = ", ".join(f"{start:#x} to {start + length:#x}" for start, length, _ in self._ranges)
+        raise UnreadableError(f"{self.name}: has {there}, and not {size} bytes at {address:#x}")
 
     def find(self, content: bytes) -> Iterator[int]:
         """See `Memory`."""
-        for offset in _offsets(self._data, content):
-            yield self._address + offset
+        for start, length, offset in self._ranges:
+            for first, end in _extents(self._descriptor, offset, offset + length):
+                for at in range(first, end, _CHUNK):
+                    chunk = os.pread(self._descriptor, min(_CHUNK + len(content) - 1, end - at), at)
+                    yield from (start + at + found - offset for found in _places(chunk, content))
+
+
+def raw_dump(text: str, path: Path, address: int) -> RawDump:
+    """The bytes of a file, from an address on: whether that is physical or virtual they do not say. Raises ImageError:
+    it is not a regular file."""
+    size = len(map_file(path))
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    return RawDump(text, descriptor, [(address, size, 0)], (Space.PHYSICAL, Space.VIRTUAL))
+
+
+def _extents(descriptor: int, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """The parts of a file that are no holes."""
+    while start < end:
+        try:
+            first = os.lseek(descriptor, start, os.SEEK_DATA)
+        except OSError:  # there are no more
+            return
+        start = min(os.lseek(descriptor, first, os.SEEK_HOLE), end)
+        yield first, start
 
 
 class CoreDump:
@@ -47,7 +82,7 @@ class CoreDump:
     def __init__(self, path: Path, core: Core) -> None:
         self.name = str(path)
         self.spaces = (Space.PHYSICAL, Space.VIRTUAL)
-        self.is_slow = False
+        self.is_slow = self.is_live = False
         self._core = core
 
     def open(self) -> AbstractContextManager[Memory]:
@@ -93,7 +128,11 @@ def _offsets(data: NDArray[np.uint8], content: bytes) -> Iterator[int]:
     """The offsets of `content` in a file, which may be larger than memory."""
     for start in range(0, len(data), _CHUNK):
         chunk = data[start : start + _CHUNK + len(content) - 1].tobytes()
-        at = chunk.find(content)
-        while at >= 0:
-            yield start + at
-            at = chunk.find(content, at + 1)
+        yield from (start + at for at in _places(chunk, content))
+
+
+def _places(chunk: bytes, content: bytes) -> Iterator[int]:
+    at = chunk.find(content)
+    while at >= 0:
+        yield at
+        at = chunk.find(content, at + 1)

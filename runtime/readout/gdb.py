@@ -27,6 +27,8 @@ _NOT_BEGUN: Final = "prelaunch"  # what QEMU's monitor calls a guest that -S hol
 class GdbStub:
     """A stub at a host's port; implements `kinst.runtime.readout.memory.Source`."""
 
+    is_live = True
+
     def __init__(self, host: str, port: int, patience: Patience = _PATIENCE) -> None:
         """Nothing is connected yet."""
         self.name = f"gdb:{host}:{port}"

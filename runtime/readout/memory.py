@@ -54,6 +54,11 @@ class Source(Protocol):
     """Where memory comes from, by its name on the command line."""
 
     @property
+    def is_live(self) -> bool:
+        """Whether a guest may be running in it, so that it can be read again and again."""
+        ...
+
+    @property
     def name(self) -> str:
         """Its name in messages."""
         ...

@@ -28,6 +28,10 @@ _SHOWN: Final = 2  # reasons in the message, of those for all places
 _APART: Final = 2 << 20  # bytes between places where a boot loader puts a kernel
 
 
+class AbsentError(MachineError):
+    """The image is not in this memory."""
+
+
 @dataclass(frozen=True, slots=True)
 class Place:
     """Where an image is: how far from the addresses that its file has in this space."""
@@ -53,7 +57,8 @@ class Placement:
         last time, and the image be elsewhere.
 
         Raises:
-            MachineError: the image is not there.
+            AbsentError: the image is not there.
+            MachineError: memory cannot be read.
         """
         place = self._place = self._found(memory)
         return lambda address, size: memory.read(place.space, self._address(place, address), size)
@@ -90,7 +95,7 @@ class Placement:
             whys.append(why)
         if unknown:  # the dump may be of nothing but the cells
             return unknown[0]
-        raise MachineError(f"{self._path}: is not in this memory: {'; '.join(dict.fromkeys(whys[:_SHOWN]))}")
+        raise AbsentError(f"{self._path}: is not in this memory: {'; '.join(dict.fromkeys(whys[:_SHOWN]))}")
 
     def _tried(self, memory: Memory) -> Iterator[Place]:
         """The places to try, those that cost least first: where it was, where the file says, where the content of a

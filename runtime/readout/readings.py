@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from kinst.runtime.machine.configuration import End
 from kinst.runtime.readout.memory import Source
-from kinst.runtime.readout.placement import Placement
+from kinst.runtime.readout.placement import AbsentError, Placement
 from kinst.runtime.tracing.host.contract import NoGuest
 from kinst.runtime.tracing.host.limits import Limits
 from kinst.runtime.tracing.running import PAUSES
@@ -26,24 +26,26 @@ class Readings:
         placement: Placement,
         probes: StandaloneProbes,
         host: NoGuest,
+        warn: Callable[[str], None],
     ) -> None:
         """Nothing is read yet. `interval` in ns; None: there is one reading. `end`, of time.monotonic(): when the time
-        of the command is over."""
+        of the command is over. `warn` is called if the image is not in memory yet."""
         self._source, self._interval, self._end = source, interval, end
-        self._placement, self._probes, self._host = placement, probes, host
+        self._placement, self._probes, self._host, self._warn = placement, probes, host, warn
+        self._is_there = self._is_awaited = False
         self._next = 0
-        self._first: Found | None = None
+        self._first: Found | None = None  # also where the image is awaited
         self._after: Callable[[], None] = _nothing  # called after each reading, while they run
 
     def begin(self) -> None:
         """The first reading, before BEGIN fires: errors come first. Raises MachineError."""
-        if self._first is None:
+        if self._first is None and not self._is_awaited:
             self._first = self._read(is_last=self._interval is None)
 
     def run(self, limits: Limits, after: Callable[[], None]) -> End:
         """Fire for the first reading, and live for more until something ends it. `after` is called after each, and
         between them."""
-        assert self._first is not None, "begin() comes first"
+        assert self._first is not None or self._is_awaited, "begin() comes first"
         self._after = after
         self._fire(self._first)
         machine = self._host.machine
@@ -72,12 +74,25 @@ class Readings:
         assert self._interval is not None
         self._next = self._host.now() + self._interval
 
-    def _read(self, *, is_last: bool) -> Found:
-        with self._source.open() as memory:
-            return self._probes.find(self._placement.reader(memory), is_last=is_last)
+    def _read(self, *, is_last: bool) -> Found | None:
+        """None: the image is not there yet. Raises MachineError: memory cannot be read, or the image is not in it at
+        the last time, or any more."""
+        try:
+            with self._source.open() as memory:
+                found = self._probes.find(self._placement.reader(memory), is_last=is_last)
+        except AbsentError as error:
+            if is_last or self._is_there:
+                raise
+            if not self._is_awaited:
+                self._is_awaited = True
+                self._warn(f"{error}; it is awaited")
+            return None
+        self._is_there = True
+        return found
 
-    def _fire(self, found: Found) -> None:
-        self._probes.fire(found)
+    def _fire(self, found: Found | None) -> None:
+        if found is not None:
+            self._probes.fire(found)
         self._after()
 
 

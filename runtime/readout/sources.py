@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 from typing import Final
 
-from kinst.runtime.readout.files import CoreDump, RawDump
+from kinst.runtime.readout.files import CoreDump, raw_dump
 from kinst.runtime.readout.gdb import GdbStub
 from kinst.runtime.readout.memory import Source
 from kinst.runtime.readout.packets import Patience
@@ -14,7 +14,7 @@ from kinst.targets.elf.file import map_file
 from kinst.targets.errors import ImageError, UsageError
 
 _MAGIC: Final = b"\x7fELF"
-_FORMS: Final = "a core, FILE@ADDRESS for bytes of memory, or gdb:HOST:PORT"
+_FORMS: Final = "a core, FILE@ADDRESS for bytes of memory, gdb:HOST:PORT, or qmp:SOCKET"
 _GDB: Final = re.compile(r"gdb:(?P<host>\[[^\[\]]+\]|[^:]*):(?P<port>[0-9]{1,5})")
 _RAW: Final = re.compile(r"(?P<file>.+)@(?P<address>0[xX][0-9a-fA-F]{1,16}|[0-9]{1,19})", re.DOTALL)
 _PORTS: Final = range(1, 1 << 16)
@@ -45,7 +45,7 @@ def _file(text: str) -> Source:
     if raw is not None and not Path(text).exists():
         address = raw["address"]
         base = 16 if address[:2] in ("0x", "0X") else 10
-        return RawDump(Path(raw["file"]), map_file(Path(raw["file"])), int(address, base))
+        return raw_dump(raw["file"], Path(raw["file"]), int(address, base))
     data = map_file(Path(text))
     if data[: len(_MAGIC)].tobytes() == _MAGIC:
         return CoreDump(Path(text), read_core(data))

@@ -9,7 +9,9 @@ import click
 
 from kinst.runtime.consumer.output import TextOutput
 from kinst.runtime.machine.configuration import ClockKind, End
+from kinst.runtime.top.door import Door
 from kinst.runtime.top.guest_run import Copied, GuestRun
+from kinst.runtime.top.machines import LiveMachine, OwnMachine, WatchedMachine
 from kinst.runtime.top.sample import Sample
 from kinst.runtime.top.scrollback import Notes, Scrollback
 from kinst.runtime.tracing.host.limits import Limits
@@ -19,6 +21,7 @@ from kinst.runtime.tracing.outputs import Consumer, opened_file
 from kinst.runtime.tracing.programs.program_text import Origin, ProgramText
 from kinst.runtime.tracing.request import Request
 from kinst.runtime.tracing.run_command import RunOptions, enable, page_file, status_of, with_report
+from kinst.runtime.tracing.subject import Subject
 from kinst.runtime.tracing.tracing import Tracing
 from kinst.targets.errors import KinstError, UsageError
 from kinst.targets.image import open_to_run
@@ -52,8 +55,8 @@ def watch(request: Request, limits: Limits, options: RunOptions) -> int:
     has_programs = bool(request.programs)
     if not has_programs:
         request = replace(request, programs=(_default(request),))
-    notes = Notes(_to_stderr)
-    tracing = Tracing(request, notes.line)
+    notes, stops = Notes(_to_stderr), _Stops()
+    tracing = Tracing(request, notes.line, subject=_subject(request, stops))
     enable(tracing, options)
     console, printed = Scrollback(), Scrollback()
     with ExitStack() as files:
@@ -62,7 +65,9 @@ def watch(request: Request, limits: Limits, options: RunOptions) -> int:
         copied = Copied(console, console_file)
         shown = TextOutput(Copied(printed, output_file), notes, tracing.tracer, console=copied)
         output = with_report(shown, tracing, files.enter_context(page_file(options)), options)
-        run = _run(tracing, output, limits, options, (console, printed), notes, "key" if has_programs else "function")
+        run = _run(
+            tracing, output, limits, options, (console, printed), notes, "key" if has_programs else "function", stops
+        )
     if has_programs and output_file is None:
         sys.stdout.writelines(f"{line}\n" for line in printed.lines()[:-1])
     elif run.sample is not None and not has_programs:
@@ -97,16 +102,19 @@ def _run(
     printed: tuple[Scrollback, Scrollback],
     notes: Notes,
     key: str,
+    stops: "_Stops",
 ) -> GuestRun:
     from kinst.runtime.top.screen import Titles, TopScreen
 
-    guest = tracing.guest
-    assert guest is not None, "there is an image"
-    guest.typist.add(options.typed, options.prompt)
-    run = GuestRun(tracing, guest, output, limits)
-    prepared = guest.prepared
+    machine = _machine(tracing)
+    keyboard = tracing.traced.keyboard
+    assert keyboard is not None, "there is an image"
+    keyboard.typist.add(options.typed, options.prompt)
+    run = GuestRun(tracing, machine, output, limits)
+    stops.door = run.door
+    prepared = machine.prepared
     has_two_clocks = prepared.request.configuration.clock is not ClockKind.HOST
-    titles = Titles(prepared.request.name or prepared.path.name, prepared.facts.name, key, has_two_clocks)
+    titles = Titles(prepared.request.name or prepared.path.name, machine.name, key, has_two_clocks)
     notes.hold()
     try:
         TopScreen(run, titles, *printed).run()
@@ -114,6 +122,36 @@ def _run(
         run.stop()
         notes.release()
     return run
+
+
+class _Stops:
+    """D's stop() under QEMU: pauses the guest as the key does. The door is made after the guest."""
+
+    door: Door | None = None
+
+    def __call__(self) -> str:
+        if self.door is not None:
+            self.door.pause()
+        return "p lets it go on"
+
+
+def _subject(request: Request, stops: _Stops) -> Subject | None:
+    """What programs are compiled against if QEMU runs the image; None: our own machine does."""
+    if request.on is None:
+        return None
+    from kinst.runtime.live.building import live_building  # few runs need it
+    from kinst.runtime.tracing.image_subject import ImageSubject
+
+    return ImageSubject(request, None, live_building(request, stops))
+
+
+def _machine(tracing: Tracing) -> WatchedMachine:
+    if tracing.guest is not None:
+        return OwnMachine(tracing.guest)
+    from kinst.runtime.live.building import LiveTraced
+
+    assert isinstance(tracing.traced, LiveTraced), "there is no other"
+    return LiveMachine(tracing.traced)
 
 
 def _sum_up(sample: Sample) -> None:

@@ -17,15 +17,22 @@ class Door:
     """Implements `kinst.runtime.machine.serial_line.Source`. All but the methods of `Source` may be called in any
     thread."""
 
-    def __init__(self, between: Callable[[], None], end: Callable[[], None], stood: Callable[[int], None]) -> None:
+    def __init__(
+        self,
+        between: Callable[[], None],
+        end: Callable[[], None],
+        stands: Callable[[], None],
+        stood: Callable[[int], None],
+    ) -> None:
         """No command is pending yet.
 
         Args:
             between: called in the guest's thread between two turns.
             end: called there to end the run.
-            stood: called after each pause with its length in ns.
+            stands: called before each pause.
+            stood: called after it with its length in ns.
         """
-        self._between, self._end, self._stood = between, end, stood
+        self._between, self._end, self._stands, self._stood = between, end, stands, stood
         self._reader, self._writer = os.pipe()  # what wakes a machine that sleeps
         os.set_blocking(self._reader, False)
         os.set_blocking(self._writer, False)
@@ -78,6 +85,7 @@ class Door:
         """See `Source`."""
         self._between()
         if not self._may_run.is_set():
+            self._stands()
             start = time.monotonic_ns()
             self._may_run.wait()
             self._stood(time.monotonic_ns() - start)

@@ -7,10 +7,10 @@ from typing import BinaryIO
 from kinst.runtime.machine.configuration import ClockKind, End
 from kinst.runtime.top.door import Door
 from kinst.runtime.top.interludes import Interludes
+from kinst.runtime.top.machines import WatchedMachine
 from kinst.runtime.top.sample import Sample
 from kinst.runtime.top.sampler import Sampler
 from kinst.runtime.top.scrollback import Scrollback
-from kinst.runtime.tracing.guests.guest import Guest
 from kinst.runtime.tracing.host.ending import Ending
 from kinst.runtime.tracing.host.limits import Limits
 from kinst.runtime.tracing.tracer import Output
@@ -40,16 +40,17 @@ class Copied(io.BytesIO):
 class GuestRun:
     """One run. Nothing that the screen reads here waits for the guest."""
 
-    def __init__(self, tracing: Tracing, guest: Guest, output: Output, limits: Limits) -> None:
+    def __init__(self, tracing: Tracing, machine: WatchedMachine, output: Output, limits: Limits) -> None:
         """Programs are enabled. Nothing runs yet."""
-        self.host = guest.surroundings.host
-        self._sampler = Sampler(guest, tracing.tracer, output)
+        self.host = tracing.traced.surroundings.host
+        self._sampler = Sampler(machine, tracing.tracer, output)
         self._limits = limits
         self._running = tracing.start(output, is_live=True)
-        self.door = Door(self._between, lambda: self.host.finish(End.INTERRUPTED), self._sampler.stood_still)
-        guest.system.serial_line.attach(self.door)
-        is_counted = guest.prepared.request.configuration.clock is ClockKind.ICOUNT
-        self._interludes = Interludes(guest.system, self.door.look) if is_counted else None
+        end = lambda: self.host.finish(End.INTERRUPTED)  # noqa: E731
+        self.door = Door(self._between, end, machine.pause, self._sampler.stood_still)
+        machine.serial_line.attach(self.door)
+        guest, is_counted = tracing.guest, tracing.request.configuration.clock is ClockKind.ICOUNT
+        self._interludes = Interludes(guest.system, self.door.look) if guest is not None and is_counted else None
         self.ending: Ending | None = None
         self.is_left = False  # it was ended because the user left
         self.error: BaseException | None = None

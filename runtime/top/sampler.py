@@ -8,11 +8,9 @@ from kinst.runtime.clauses.aggregations import Key
 from kinst.runtime.consumer.documents.json_values import JsonValues, Style
 from kinst.runtime.consumer.totals import Cell, is_distribution
 from kinst.runtime.dlang.program import Aggregate, AggregatingFunction, Aggregation
-from kinst.runtime.machine.cpu import VirtualCpu
+from kinst.runtime.top.machines import WatchedMachine
 from kinst.runtime.top.ranking import sparkline
-from kinst.runtime.top.sample import CpuView, Sample, Table
-from kinst.runtime.tracing.guests.guest import Guest
-from kinst.runtime.tracing.host.ending import CpuPlace, CpuState
+from kinst.runtime.top.sample import Sample, Table
 from kinst.runtime.tracing.tracer import Output, Tracer
 from kinst.targets.visible import visible
 
@@ -26,9 +24,9 @@ _SHOWN: Final = Style(hex, lambda _address, symbol: symbol.rpartition("`")[2], b
 class Sampler:
     """Takes samples of one guest, in its thread."""
 
-    def __init__(self, guest: Guest, tracer: Tracer, output: Output) -> None:
+    def __init__(self, machine: WatchedMachine, tracer: Tracer, output: Output) -> None:
         """`tracer` has its programs enabled; what it drains goes to `output`."""
-        self._guest, self._system, self._tracer, self._output = guest, guest.system, tracer, output
+        self._machine, self._tracer, self._output = machine, tracer, output
         self._values = JsonValues(tracer.symbols, _SHOWN)
         actions = [action for clause in tracer.clauses for action in clause.actions]
         found = {one.aggregation.number: one.aggregation for one in actions if isinstance(one, Aggregate)}
@@ -42,7 +40,7 @@ class Sampler:
     def stood_still(self, duration: int) -> None:
         """The guest was paused for that many ns of the host's time."""
         self._stood += duration
-        self._system.clock.stand_still(duration)
+        self._machine.go_on(duration)
 
     def take_if_due(self, *, is_due: Callable[[], bool]) -> None:
         """Take a sample if the interval is over, or `is_due`."""
@@ -54,13 +52,11 @@ class Sampler:
     def take(self) -> Sample:
         """Take a sample, which becomes the latest."""
         self._tracer.read(self._output)
-        current = self._system.current
         tables = tuple(map(self._table, self._aggregations))
-        cpus = tuple(map(self._cpu, self._system.cpus, self._guest.whereabouts.places()))
-        self._system.show(current.number)
-        tasks = tuple(self._tracer.profile.tasks())
+        machine = self._machine
+        cpus, tasks = tuple(machine.cpus()), tuple(machine.tasks())
         wall = time.monotonic_ns() - self._start - self._stood
-        self.latest = Sample(wall, self._system.clock.now(), tables, cpus, tasks)
+        self.latest = Sample(wall, machine.now(), tables, cpus, tasks)
         return self.latest
 
     # -- aggregations -------------------------------------------------------------------------------------------------
@@ -84,20 +80,6 @@ class Sampler:
     def _key(self, aggregation: Aggregation, key: Key) -> str:
         shown = [self._values.value(kind, value) for kind, value in zip(aggregation.keys, key, strict=True)]
         return "  ".join(map(_text, shown)) or "all"
-
-    # -- CPUs ---------------------------------------------------------------------------------------------------------
-
-    def _cpu(self, cpu: VirtualCpu, place: CpuPlace) -> CpuView:
-        if place.state is CpuState.OFF:
-            return CpuView(place, "", "")
-        surroundings, arch = self._guest.surroundings, self._system.arch
-        firing = surroundings.host.firing(cpu.number, cpu.number)
-        register, mask, _ = arch.user_mode
-        bits = self._system.engine.live.get(register) if isinstance(register, str) else firing.regs[register]
-        profile, task = surroundings.profile, ""
-        if not profile.why_not("pid") and (name := profile.string(firing, "execname")):
-            task = f"{visible(name.decode(errors='backslashreplace'))}[{profile.integer(firing, 'tid')}]"
-        return CpuView(place, arch.mode_names.get(bits & mask, ""), task)
 
 
 def _text(value: Any) -> str:

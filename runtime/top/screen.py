@@ -171,7 +171,7 @@ class TopScreen(App[None]):
         self._shown = 0  # the number of the table
         self._orders = cycle((Order.VALUE, Order.NAME, Order.RATE))
         self._order = Order.RATE
-        self._wanted = ""
+        self._wanted, self._is_aside_shown = "", True
         self._keys: list[str] = []
         self._tasks: list[tuple[TaskState, float]] = []
 
@@ -222,6 +222,8 @@ class TopScreen(App[None]):
         self._tasks = _ran(before, sample)
         self._show_table()
         cpus, tasks = self.query_one("#cpus", Pane), self.query_one("#tasks", Pane)
+        if self._is_aside_shown and not (sample.cpus or sample.tasks):  # under QEMU neither is known
+            self.action_aside()
         cpus.set_lines(len(sample.cpus))
         tasks.display = bool(sample.tasks)
         cpus.styles.height = "auto" if sample.tasks else "1fr"
@@ -371,8 +373,8 @@ class TopScreen(App[None]):
 
     def action_aside(self) -> None:
         """Show or hide CPUs and tasks."""
-        aside = self.query_one("#aside")
-        aside.display = not aside.display
+        self._is_aside_shown = not self._is_aside_shown
+        self.query_one("#aside").display = self._is_aside_shown
 
     def action_export(self) -> None:
         """Write the table to a file."""

@@ -30,6 +30,8 @@ class Machine:
 
     Args:
         board: its name, as `kinst-run --machine` has it; default: the one of the image's architecture.
+        on: a command that starts QEMU, without the image, or "qemu": the image runs there, as by `kinst-run --on`, and
+            the command says how many CPUs, how much memory and which devices there are. It ends with the trace.
         cpus: how many.
         memory: bytes of RAM; default: what the board has.
         clock: what time is: "host", the host's; or "icount", 10 ns for each instruction, so that all runs are equal.
@@ -57,6 +59,7 @@ class Machine:
     """
 
     board: str | None = None
+    on: str | None = None
     cpus: int = 1
     memory: int | None = None
     clock: ClockName = "host"

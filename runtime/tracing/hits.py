@@ -102,12 +102,20 @@ class Hit:
 
     @property
     def caller(self) -> int:
-        """The address that the current function returns to; 0 if it is unknown."""
-        return self._environment.stacks.caller(self._now())
+        """The address that the current function returns to; 0 if it is unknown. Raises MachineError if it was not
+        recorded."""
+        try:
+            return self._environment.stacks.caller(self._now())
+        except Fault as fault:
+            raise MachineError(f"{self.probe}: caller: {fault.text}") from None
 
     def stack(self, frames: int = 20) -> tuple[Place, ...]:
-        """The innermost frames, beginning with that of the probed instruction."""
-        found = Stack(self._environment.stacks.stack(self._now(), frames), frames)
+        """The innermost frames, beginning with that of the probed instruction. Raises MachineError if they were not
+        recorded."""
+        try:
+            found = Stack(self._environment.stacks.stack(self._now(), frames), frames)
+        except Fault as fault:
+            raise MachineError(f"{self.probe}: stack: {fault.text}") from None
         return tuple(map(Place, found.addresses, frame_names(found, self._environment.symbols)))
 
 

@@ -28,6 +28,7 @@ class Request:
     configuration: Configuration = field(default_factory=Configuration)
     reading: Reading = AS_IT_SAYS  # what the user says of an image file that does not say it itself
     machine: str | None = None  # default: the one of the image's architecture
+    on: str | None = None  # the command that starts QEMU, in place of our machine
     system: str = "auto"  # the operating system in the image, as --os names it
     call: str | None = None  # a function call instead of booting
     method: Method | None = None  # how displaced instructions are executed; None: as a patched image says, or AUTO
@@ -41,8 +42,12 @@ class Request:
     records_tasks: bool = False  # whether the task is recorded in which each probe fires
     records_hits: bool = False  # whether hits are counted by probe, and over time
     csv_is_safe: bool = False  # whether no cell of --format csv is a formula to a spreadsheet
-    is_planned_late: bool = False  # the plan depends on what clauses read, so that they are checked first
     own_names: "Symbols | None" = None  # `Source.own_names`
     progress: Progress = silent  # notified while the image is patched in memory
     ends_on_panic: bool = True  # whether a panic of the guest's kernel ends the run
     is_verbose: bool = False  # whether more is reported about a run that is over
+
+    @property
+    def is_planned_late(self) -> bool:
+        """Whether the plan depends on what clauses read, so that they are checked first."""
+        return self.on is not None

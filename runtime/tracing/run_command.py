@@ -166,6 +166,8 @@ def _run(tracing: Tracing, output: Consumer, limits: Limits, options: RunOptions
         stack.enter_context(caught(end, *_ending_signals()))
         if keyboard is not None:
             keyboard.typist.add(options.typed, options.prompt)
+            if (go_on := keyboard.go_on) is not None:  # before the terminal's handler, which passes it on
+                stack.enter_context(caught(lambda _number: go_on(), signal.SIGCONT))
             stack.enter_context(connected(kind, keyboard.serial_line, end, _notify))
         if kind is StandardInput.TERMINAL and not tracing.options.is_on("quiet"):
             _warn(NOTICE)

@@ -20,8 +20,9 @@ from kinst.runtime.tracing.tracer import Output, Tracer
 from kinst.targets.errors import MachineError
 from kinst.targets.visible import visible
 
-_AS_ASKED: Final = frozenset({End.UNTIL, End.EXIT, End.INTERRUPTED, End.STOPPED})  # --until is not "unmet" then
-PAUSES: Final = frozenset({End.UNTIL, End.TIMEOUT, End.WALL_TIMEOUT, End.INTERRUPTED, End.STOPPED})  # it can continue
+_AS_ASKED: Final = frozenset({End.UNTIL, End.EXIT, End.INTERRUPTED, End.PAUSED, End.STOPPED})  # no "unmet" --until
+# It can continue.
+PAUSES: Final = frozenset({End.UNTIL, End.TIMEOUT, End.WALL_TIMEOUT, End.INTERRUPTED, End.PAUSED, End.STOPPED})
 
 
 class Traced(Protocol):

@@ -6,6 +6,7 @@ of one group.
 
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
+from functools import cached_property
 from typing import BinaryIO, Final, Protocol
 
 from kinst.runtime.consumer.documents.table import LOWEST, PROBE, SCHEMA, WHAT, Cell, CellKind, Column, Row, Shape
@@ -43,18 +44,24 @@ class ArrowWriter:
     """Implements `table.RowWriter`."""
 
     def __init__(self, output: BinaryIO, shape: Shape, *, is_parquet: bool) -> None:
-        """Write the beginning of the file."""
+        """Nothing is written yet: pyarrow's writer, once it is made, writes a footer whatever happens, and a run may be
+        refused before it begins."""
         columns = (*_LEADING, *shape.keys, *shape.values)
         self._keys, self._values = len(shape.keys), len(shape.values)
         self._kinds = [column.kind for column in columns]
         self._schema = pa.schema([(column.name, _TYPES[column.kind]) for column in columns], metadata=_ABOUT)
-        self._file: _File = (
-            parquet.ParquetWriter(output, self._schema, compression="zstd")
-            if is_parquet
-            else pa.ipc.new_file(output, self._schema, options=pa.ipc.IpcWriteOptions(compression="lz4"))
-        )
+        self._output, self._is_parquet = output, is_parquet
         self._rows: list[Sequence[Cell]] = []
         self._text = 0  # characters of the rows
+
+    @cached_property
+    def _file(self) -> _File:
+        file: _File = (
+            parquet.ParquetWriter(self._output, self._schema, compression="zstd")
+            if self._is_parquet
+            else pa.ipc.new_file(self._output, self._schema, options=pa.ipc.IpcWriteOptions(compression="lz4"))
+        )
+        return file
 
     def write(self, row: Row) -> None:
         """See `RowWriter`."""

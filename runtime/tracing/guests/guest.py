@@ -53,7 +53,7 @@ class Guest:
         self.result: int | None = None  # the result of a call that has returned
         request = prepared.request
         signs_of = lambda image: panic_of(image, request.system) if request.ends_on_panic else ()  # noqa: E731
-        self._panic = PanicWatch(system, prepared.original, loaded, signs_of)
+        self._panic = PanicWatch(system, system.memory.read, prepared.original, loaded.physical, signs_of)
         self._watch = UntilWatch(system)
         system.attach_observer(self._watch)
         self.typist = Typist(system)

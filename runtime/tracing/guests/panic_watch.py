@@ -10,12 +10,11 @@ it. There, text on the console triggers reading them, and then the variables dec
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Final
+from typing import Final, Protocol
 
 from kinst.runtime.clauses.profiles import PanicSign
 from kinst.runtime.machine.configuration import End
-from kinst.runtime.machine.loading.loaded import Loaded
-from kinst.runtime.machine.system import System
+from kinst.runtime.machine.device import Clock
 from kinst.runtime.tracing.timers.periodic_check import PeriodicCheck
 from kinst.targets.elf.symbols import STT_FUNC
 from kinst.targets.image import Image
@@ -23,17 +22,48 @@ from kinst.targets.kernels.kernel_names import own_names
 
 _PERIOD: Final = 10_000_000  # ns of the machine's time between two checks
 _REST: Final = 20_000_000  # ns of silence on the console: the last line may come after the variables have changed
-_SUSPICIOUS: Final = b"end Kernel panic"
+SUSPICIOUS: Final = b"end Kernel panic"
 SignsOf = Callable[[Image], tuple[PanicSign, ...]]
+
+
+def is_nameless(image: Image) -> bool:
+    """Whether its symbols name no function."""
+    return not (image.symbols.kind == STT_FUNC).any()
+
+
+def named(image: Image) -> Image:
+    """A stripped kernel with the names in its own tables."""
+    return replace(image, symbols=image.symbols.joined(own_names(image)))
+
+
+class Watched(Protocol):
+    """A machine, ours or one that runs elsewhere."""
+
+    @property
+    def clock(self) -> Clock:
+        """Its time."""
+        ...
+
+    def finish(self, end: End) -> None:
+        """End the run."""
+        ...
 
 
 class PanicWatch:
     """Checks between two turns of the CPUs, so rarely that it costs nothing."""
 
-    def __init__(self, system: System, image: Image, loaded: Loaded, signs_of: SignsOf) -> None:
-        """`image` has the symbols, `signs_of` gives the signs of its system."""
-        self._system, self._loaded, self._signs_of = system, loaded, signs_of
-        self._nameless = None if (image.symbols.kind == STT_FUNC).any() else image
+    def __init__(
+        self,
+        system: Watched,
+        read: Callable[[int, int], bytes],
+        image: Image,
+        physical: Callable[[int], int | None],
+        signs_of: SignsOf,
+    ) -> None:
+        """`read` reads at a physical address, which `physical` gives for a link address. `image` has the symbols,
+        `signs_of` gives the signs of its system."""
+        self._system, self._read, self._physical, self._signs_of = system, read, physical, signs_of
+        self._nameless = image if is_nameless(image) else None
         self._tail = b""  # the end of the console so far
         self._words: list[tuple[int, PanicSign]] = []
         self._is_known = False  # whether there are signs, and all of them are in memory
@@ -46,10 +76,10 @@ class PanicWatch:
         if self._quiet_since is not None:
             self._quiet_since = self._system.clock.now()
         if self._nameless is not None:
-            self._tail = (self._tail + data)[-len(_SUSPICIOUS) - len(data) :]  # the text may arrive in pieces
-            if _SUSPICIOUS in self._tail:
+            self._tail = (self._tail + data)[-len(SUSPICIOUS) - len(data) :]  # the text may arrive in pieces
+            if SUSPICIOUS in self._tail:
                 image, self._nameless = self._nameless, None
-                self._find_signs(replace(image, symbols=image.symbols.joined(own_names(image))))
+                self._find_signs(named(image))
 
     def begin_anew(self) -> None:
         """Between two calls: the machine is as it was loaded, and the time begins at 0."""
@@ -71,7 +101,7 @@ class PanicWatch:
         """Find the variables in physical memory. Unless all of them are there, nothing is checked."""
         signs = self._signs_of(image)
         addresses = [image.symbols.address_of(sign.symbol) for sign in signs]
-        places = [None if address is None else self._loaded.physical(address) for address in addresses]
+        places = [None if address is None else self._physical(address) for address in addresses]
         self._words = [(place, sign) for place, sign in zip(places, signs, strict=True) if place is not None]
         self._is_known = bool(signs) and len(self._words) == len(signs)
         self._begin()
@@ -83,7 +113,4 @@ class PanicWatch:
             self._pace.stop()
 
     def _has_panicked(self) -> bool:
-        memory = self._system.memory
-        return all(
-            int.from_bytes(memory.read(place, sign.size), "little") != sign.before for place, sign in self._words
-        )
+        return all(int.from_bytes(self._read(place, sign.size), "little") != sign.before for place, sign in self._words)

@@ -17,16 +17,22 @@ _MOST_CHILLED: Final = 500_000_000  # ns within an interval
 class DestructiveActions:
     """The destructive actions of one run."""
 
-    def __init__(self, host: Host, probe: Callable[[int], Probe | None], symbols: Symbols) -> None:
-        """`probe` and `symbols` are for the notices."""
-        self._host, self._probe, self._symbols = host, probe, symbols
+    def __init__(
+        self,
+        host: Host,
+        probe: Callable[[int], Probe | None],
+        symbols: Symbols,
+        stop: Callable[[], str] | None = None,
+    ) -> None:
+        """`probe` and `symbols` are for the notices; `stop` pauses the guest: see `Surroundings`."""
+        self._host, self._probe, self._symbols, self._stop = host, probe, symbols, stop
         self._notices: list[str] = []  # those not reported yet
         self._noticed: set[tuple[str, int]] = set()
         self._chilled: dict[int, tuple[int, int]] = {}  # CPU -> start of its interval, and ns chilled since then
 
     def perform(self, firing: Firing, kind: str, argument: int) -> None:
-        """Perform an action: stop and raise have no process to act on; breakpoint and panic end the run; chill lets
-        time pass.
+        """Perform an action: stop pauses the guest, where that is possible, and raise has no process to act on;
+        breakpoint and panic end the run; chill lets time pass.
 
         Raises:
             Fault: ILLOP: chill() takes too long.
@@ -37,6 +43,9 @@ class DestructiveActions:
             case "breakpoint" | "panic":
                 self._notice(firing, f"{kind}()", "the run ends")
                 self._host.finish(End.PANIC if kind == "panic" else End.BREAKPOINT)
+            case "stop" if self._stop is not None:
+                if how := self._stop():
+                    self._add_notice(firing, "stop()", f"the guest is paused: {how}")
             case "raise":
                 self._notice(firing, f"raise({argument})", "ignored: no processes of the guest are known")
             case _:
@@ -52,8 +61,12 @@ class DestructiveActions:
         probe = firing.enabling.probe
         if (action, probe) not in self._noticed:
             self._noticed.add((action, probe))
-            place = f" at {firing.site:#x} ({self._symbols.describe(firing.site, 'stack')})" if firing.site else ""
-            self._notices.append(f"{action} by {self._probe(probe)} on CPU {firing.cpu}{place}: {what}")
+            self._add_notice(firing, action, what)
+
+    def _add_notice(self, firing: Firing, action: str, what: str) -> None:
+        place = f" at {firing.site:#x} ({self._symbols.describe(firing.site, 'stack')})" if firing.site else ""
+        probe = self._probe(firing.enabling.probe)
+        self._notices.append(f"{action} by {probe} on CPU {firing.cpu}{place}: {what}")
 
     def _chill(self, cpu: int, duration: int) -> None:
         """Let time pass: as in dtrace_action_chill(), at most 500 ms of each second of a CPU, and more is ILLOP."""

@@ -44,4 +44,5 @@ class GuestView:
 
 
 def _nothing(fault: Fault) -> MachineError:
-    return MachineError(f"{fault.value:#x}: the guest has no memory there, or not with this access")
+    why = fault.text or "the guest has no memory there, or not with this access"
+    return MachineError(f"{fault.value:#x}: {why}")

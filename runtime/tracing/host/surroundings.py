@@ -54,3 +54,5 @@ class Surroundings:
     timestamp: Callable[[], int] | None = None  # what clauses see as time (ns), if it is not the host's
     replays: Replays | None = None  # None: nothing is replayed
     take_drops: Callable[[], Mapping[int, int]] = dict  # hits that were lost since the last time, by CPU
+    # stop(): pauses the guest; returns how it can go on, empty if it is paused already. None: there is no such thing.
+    stop: Callable[[], str] | None = None

@@ -49,6 +49,8 @@ def facts(
 
 def _machine(tracing: Tracing) -> Iterator[tuple[str, str]]:
     guest, configuration, call = tracing.guest, tracing.request.configuration, tracing.request.call
+    if tracing.request.on is not None:
+        yield "machine", f"QEMU: {tracing.request.on}"
     if guest is None:
         return
     machine, cpus = guest.prepared.facts, f"{configuration.cpus} CPU{'' if configuration.cpus == 1 else 's'}"

@@ -136,6 +136,10 @@ class KeptProbes:
         self._findings, self._rows = Findings(kept, sites), rows
         self._hits.expect(kept.fields, timebase, cpu or own_number(self._prepared.image.facts))
 
+    def begin_at(self, time: int) -> None:
+        """Set at which time (ns) of the host in `surroundings` the clock in records was 0."""
+        self._hits.begin_at(time)
+
     def find(self, read: Read, *, is_last: bool) -> Found:
         """What is new in memory, which `read` reads by link addresses. Raises MachineError."""
         assert self._findings is not None, "expect() comes first"

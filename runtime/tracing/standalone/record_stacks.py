@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from kinst.rewriter.program import Program
 from kinst.runtime.tracing.standalone.record_memory import RecordMemory
+from kinst.runtime.trap.faults import Fault, FaultKind
 from kinst.runtime.trap.trap import Firing
 from kinst.runtime.unwinding.frame_rules import FrameRules
 from kinst.runtime.unwinding.stacks import Interrupted, MachineStacks
@@ -21,6 +22,7 @@ class RecordStacks:
         self._memory, self._warn = memory, warn
         self._has_warned = False
         self._spans = [range(one.address, one.address + one.size) for one in image.segments if one.size]
+        self._has_frames = True
         self._moved = 0  # by how many bytes the image that is running now was moved
         rules = FrameRules(image.facts, program, self.link)
         self._stacks = MachineStacks(image.facts, memory, rules)
@@ -29,6 +31,10 @@ class RecordStacks:
     def cross(self, interrupted: Interrupted) -> None:
         """See `MachineStacks`. A walk that has left the recorded part has not reached the frame of an exception."""
         self._stacks.cross(lambda sp: None if self._memory.is_cut else interrupted(sp))
+
+    def expect(self, *, has_frames: bool) -> None:
+        """Set whether records have more of the stack than a return address."""
+        self._has_frames = has_frames
 
     def move(self, by: int) -> None:
         """Set by how many bytes the running image was moved from its link addresses."""
@@ -39,7 +45,9 @@ class RecordStacks:
         return address - self._moved if self._moved and self._is_linked(address - self._moved) else address
 
     def stack(self, firing: Firing, frames: int) -> tuple[int, ...]:
-        """See `Stacks`."""
+        """See `Stacks`. Raises Fault: ILLOP: it was not recorded."""
+        if not self._has_frames:
+            raise Fault(FaultKind.ILLOP, 0, "was not recorded: a clause that reads stack() has it recorded")
         found = tuple(map(self.link, self._stacks.stack(firing, frames)))
         if self._memory.is_cut and not self._has_warned:
             self._has_warned = True

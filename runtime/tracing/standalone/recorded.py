@@ -26,6 +26,7 @@ from kinst.runtime.trap.trap import Enabling, Firing
 from kinst.runtime.trap.trap_frame import TrapFrame
 from kinst.targets.image import Image
 from kinst.targets.manifest.packed import ProbeKind
+from kinst.targets.standalone import RETURN_ADDRESS, stack_of
 
 _CPU: Final = 0  # where no record has one
 _NANOSECONDS: Final = 1_000_000_000
@@ -64,11 +65,14 @@ class RecordedHits:
         self._sites: dict[int, tuple[int, tuple[Enabling, ...]]] = {}  # row -> address, what happens there
         self._table: SiteTable | None = None
         self._last = 0  # the time of the last record in ns; 0: there is none
+        self._base: int | None = None  # the time at which the guest's clock was 0; None: that is not known
 
     def expect(self, fields: Sequence[str], timebase: int, cpu: CpuSource) -> None:
         """Set the fields of records from now on, the frequency of their clock in Hz, and where they have their CPU."""
         self._timebase, self._cpu = timebase, cpu
         self.columns = columns_of(fields, cpu)
+        words = max((one.words for one in map(stack_of, fields) if one is not None), default=0)
+        self.stacks.expect(has_frames=words > RETURN_ADDRESS)
         registers = self._arch.registers
         self._numbers = {
             registers.index(name): column for name, column in self.columns.named.items() if name in registers
@@ -79,9 +83,11 @@ class RecordedHits:
     def now(self) -> int:
         """The time that clauses see, in ns: that of the record that fires, or of the last one that did, or in BEGIN of
         the first. If records have no time it is 0 for their clauses, and the machine's time for BEGIN, END and
-        timers."""
+        timers; so it is for these after `begin_at`."""
         if self.columns.time is None and self._registers.known:
             return 0
+        if self._base is not None and not self._registers.known:
+            return self._passing()
         return self._last or self._passing()
 
     def begin(self, found: Found) -> None:
@@ -89,8 +95,12 @@ class RecordedHits:
         if self.columns.time is not None and not self._last and len(found.records):
             self._last = self._nanoseconds(int(found.records[0, self.columns.time]))
 
+    def begin_at(self, time: int) -> None:
+        """Set at which time (ns) of the machine the guest's clock was 0: then both are one."""
+        self._base = time
+
     def _nanoseconds(self, count: int) -> int:
-        return count * _NANOSECONDS // self._timebase
+        return count * _NANOSECONDS // self._timebase + (self._base or 0)
 
     def attach(self, table: SiteTable, passing: Callable[[], int]) -> None:
         """Give the probes of a table their recorded arguments, where there are any. kinst's probes have none. `passing`

@@ -2,13 +2,16 @@
 
 import os
 import shutil
+import subprocess
+import sys
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
 
-from tests.samples.machines import Sample
+from tests.samples.machines import MACHINES, Sample
 
 LAUNCH = "import sys; from kinst.runtime.cli import run; sys.exit(run(prog_name='kinst-run'))"
 
@@ -39,3 +42,31 @@ def ends(process: int) -> bool:
     while is_there(process) and time.monotonic() < end:
         time.sleep(0.02)
     return not is_there(process)
+
+
+def endless(folder: Path) -> Path:
+    """A guest for riscv64's virt that calls `work` a thousand times a second, for ever."""
+    sample, path = MACHINES["riscv64"], folder / "endless.elf"
+    needs(sample.qemu[0], sample.compiler)
+    source = Path(__file__).parents[1] / "readout" / "endless.c"
+    options = ("-O1", "-ffreestanding", "-nostdlib", "-static", "-no-pie", "-mcmodel=medany")
+    place = "-Wl,-Ttext-segment=0x80000000,--build-id=none"
+    subprocess.run([sample.compiler, *options, place, str(source), "-o", str(path)], check=True)
+    return path
+
+
+def children() -> list[int]:
+    """The processes that this one has started, and that run."""
+    found = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
+    return [process for process in map(int, found) if Path(f"/proc/{process}/comm").read_text().startswith("qemu")]
+
+
+@contextmanager
+def started(*words: object) -> Iterator[subprocess.Popen[str]]:
+    """kinst-run in a process of its own."""
+    command = [sys.executable, "-c", LAUNCH, *map(str, words)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as run:
+        try:
+            yield run
+        finally:
+            run.kill()

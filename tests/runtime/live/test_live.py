@@ -10,12 +10,16 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from kinst.rewriter import rewriting
 from kinst.rewriter.shell.cache_home import own_folder
+from kinst.runtime.live.guest import LiveGuest, Started
+from kinst.runtime.live.panic import ConsolePanic
+from kinst.runtime.machine.configuration import ClockKind
+from kinst.runtime.machine.idle_machine import IdleMachine
 from tests.commands.in_process import command, kinst_run
 from tests.runtime.live.qemus import LAUNCH, ends, needs, on
 from tests.runtime.tracing.test_foreign_stores import BASES, Spoiler
@@ -163,9 +167,6 @@ def test_a_second_run_finds_no_functions(sample: Sample, monkeypatch: pytest.Mon
             ("-q", "-n", "fbt::vfs_get:entry, fbt::vfs_read:return { trace(1); } fbt::vfs_read:return {}"),
             "fbt::vfs_read:return: has no probe under QEMU: 1 of 2 sites cannot be jumps",
         ),
-        (("--clock", "icount", "-n", COUNTED), "--on: QEMU's time is the host's"),
-        (("--call", "f()"), "--call and --method are for our own machine"),
-        (("--kaslr-seed", "1"), "--kaslr-seed: is for our own machine"),
     ],
 )
 def test_what_cannot_be_is_one_line(words: tuple[str, ...], why: str) -> None:
@@ -288,3 +289,44 @@ def test_ctrl_c_ends_both(endless: tuple[subprocess.Popen[str], int]) -> None:
     assert run.returncode == 0
     assert "over" in output
     assert ends(qemu)
+
+
+def test_a_report_is_of_the_guests_time(tmp_path: Path) -> None:
+    """Its records are from between the beginning and the end."""
+    sample, page = MACHINES["riscv64"], tmp_path / "report.html"
+    needs(sample.qemu[0])
+    program = "BEGIN { trace(timestamp); } fbt::vfs_create:entry { trace(timestamp); } END { trace(timestamp); }"
+    done = kinst_run("-q", "--on", on(sample), "--format", "json", "--report", page, "-n", program, sample.image)
+    assert done.returncode == 0, done.stderr
+    probes = json.loads(done.stdout)["dtrace"]["probes"]
+    times = [one["output"][0]["value"] for one in probes if "output" in one]
+    assert times == sorted(times)
+    assert len(times) == 25
+    text = page.read_text()
+    assert f"QEMU: {on(sample)}" in text
+    assert "vfs_create" in text
+
+
+def test_making_the_image_takes_no_time_of_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 0
+    monkeypatch.setattr("time.monotonic_ns", lambda: now)
+    machine = IdleMachine(ClockKind.HOST)
+
+    def start(_sites: object) -> Started:
+        nonlocal now
+        now += 15_000_000_000
+        return cast(Started, None)
+
+    now = 5
+    guest = LiveGuest(machine, start, cast(ConsolePanic, None), None)
+    guest.begin(None)
+    assert machine.now() == 5
+
+
+def test_a_run_that_is_refused_writes_no_table(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    needs(MACHINES["riscv64"].qemu[0])
+    words = ("--format", "parquet", "-o", tmp_path / "out", "-n", "fbt::vfs_read:return { trace(1); }")
+    done = kinst_run("-q", "--on", "qemu", *words, MACHINES["riscv64"].image)
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)  # pyarrow printed what it failed at, after that
+    assert "nothing left: 1 of 1 sites cannot be jumps" in done.stderr

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kinst.runtime.readout.files import CoreDump, RawDump
+from kinst.runtime.readout.files import CoreDump, raw_dump
 from kinst.runtime.readout.memory import Space, UnreadableError
 from kinst.runtime.readout.sources import source_of
 from kinst.targets.elf.core import read_core
@@ -53,10 +53,12 @@ def test_a_range_may_be_in_several_pieces() -> None:
         memory.read(Space.VIRTUAL, (1 << 64) - 1 + 1, 4)
 
 
-def test_content_is_found_at_its_physical_addresses() -> None:
+def test_content_is_found_at_its_physical_addresses(tmp_path: Path) -> None:
     assert list(dump(core(TWO)).find(b"mno")) == [0x9004]
     assert list(dump(core(TWO)).find(b"hij")) == [0x1007]  # as it stands in the file: whoever asks compares more
-    raw = RawDump(Path("raw"), np.frombuffer(b"abcabc", np.uint8), 0x500)
+    path = tmp_path / "raw"
+    path.write_bytes(b"abcabc")
+    raw = raw_dump("raw", path, 0x500)
     assert list(raw.find(b"bc")) == [0x501, 0x504]
 
 

@@ -1,0 +1,50 @@
+"""A request -> whether QEMU can do all that it asks for. What it cannot is refused before anything is started."""
+
+from collections.abc import Callable
+from typing import Final
+
+from kinst.runtime.machine.configuration import ClockKind
+from kinst.runtime.tracing.request import Request
+from kinst.targets.errors import UsageError
+
+_OURS: Final = "is for our own machine"
+# Options of kinst-run, which Python's and kinst-batch's names follow; whether one is given; why it cannot be.
+REFUSED: Final[tuple[tuple[str, Callable[[Request], bool], str], ...]] = (
+    ("--call", lambda request: request.call is not None, f"{_OURS}: QEMU boots the image"),
+    ("--method", lambda request: request.method is not None, f"{_OURS}: under QEMU, probes are jumps"),
+    (
+        "--clock icount",
+        lambda request: request.configuration.clock is not ClockKind.HOST,
+        f"{_OURS}: QEMU's time is the host's",
+    ),
+    (
+        "--kaslr-seed",
+        lambda request: request.configuration.kaslr_seed is not None,
+        f"{_OURS}: under QEMU a kernel draws its own",
+    ),
+    (
+        "--rng-seed",
+        lambda request: request.configuration.rng_seed is not None,
+        f"{_OURS}: for random numbers that follow from nothing add -device virtio-rng-pci to the command of --on",
+    ),
+    (
+        "--virtio-console",
+        lambda request: request.configuration.has_virtio_console,
+        f"{_OURS}: for one that is written to a file add -device virtio-serial -chardev file,id=hvc0,path=FILE "
+        "-device virtconsole,chardev=hvc0 to the command of --on",
+    ),
+    (
+        "--user",
+        lambda request: bool(request.users),
+        f"{_OURS}: frames of the guest's programs, which it would name, are not recorded under QEMU",
+    ),
+)
+
+
+def check_asked(request: Request) -> None:
+    """Raise UsageError for the first option that is given and that QEMU cannot follow."""
+    if request.image is None:
+        raise UsageError("--on: give the IMAGE that it runs")
+    for option, is_given, why in REFUSED:
+        if is_given(request):
+            raise UsageError(f"{option}: {why}")
