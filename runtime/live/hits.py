@@ -63,7 +63,7 @@ class Hits:
         """The physical address of a link address of the trampolines. Raises MachineError: the image was not in memory
         when the guest began."""
         if self._read is None:
-            raise MachineError("QEMU has not put the kernel into memory itself, but left that to firmware")
+            raise MachineError("QEMU has left it to firmware to put the kernel into memory: leave -bios out")
         return self._placement.physical(link)
 
     def go_on(self) -> None:

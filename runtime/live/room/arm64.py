@@ -1,7 +1,6 @@
 """arm64: TTBR0, TTBR1 and TCR, and the tables of the VMSAv8-64 (Arm ARM, D8.2 and D8.3)."""
 
 import struct
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -17,8 +16,10 @@ _WRITABLE: Final = 1 << 51  # DBM, which Linux sets in all that it may write to:
 _NEVER_KERNEL, _NEVER_USER = 1 << 53, 1 << 54  # PXN, UXN
 _CONTIGUOUS: Final = 1 << 52
 _TABLE: Final = 0b11  # also of a page; a block has 0b01
-_GRANULES: Final = ({0: 12, 1: 16, 2: 14}, {1: 14, 2: 12, 3: 16})  # by TG0 and TG1
+_GRANULES: Final = ({0: 12, 1: 16, 2: 14}, {1: 14, 2: 12, 3: 16})  # by TG0, and by TG1
 _CPSR: Final = 33  # the register's number for gdb
+_HIGH: Final = 1 << 5  # of the load: op2
+_ZERO: Final = 31  # xzr
 _HYPERVISOR: Final = 2  # the exception level
 
 
@@ -66,32 +67,25 @@ def _format(bits: int, granule: int) -> _Format:
     return _Format(tuple(reversed(shifts)), bits - shifts[-1])
 
 
-def _root(register: int, form: _Format) -> int:
-    """The address in a TTBR, which has an ASID above it and CnP below."""
-    return register & _ADDRESS & -max(8 << form.root_bits, 64)
-
-
 class Arm64:
     """See `kinst.runtime.live.room.regime.Regime`."""
 
-    #      1101 0101 0001 1   op1 000   CRn 0010   CRm 0000   op2 001   Rt: msr ttbr1_el1, xt
-    load: Pattern = Pattern(0xFFFF_FFE0, 0xD518_2020)
+    #      1101 0101 0001 1   op1 000   CRn 0010   CRm 0000   op2 00x   Rt: msr ttbr0_el1, xt; ttbr1_el1 with op2 001
+    load: Pattern = Pattern(0xFFFF_FFC0, 0xD518_2000)
     step = 4
 
-    def roots(self, load: int, cpu: Cpu) -> Iterator[Root]:
-        """Two: TTBR1 has high addresses; TTBR0, which was loaded before, has low ones."""
+    def root(self, load: int, cpu: Cpu) -> Root | None:
+        """TTBR1 has high addresses, TTBR0 low ones."""
         # A kernel at EL2 writes to that level's registers by the names of EL1 (VHE).
         level = 2 if cpu.register(_CPSR) >> 2 & 3 == _HYPERVISOR else 1
-        control = cpu.named_register(f"tcr_el{level}")
-        number, low = load & 0x1F, cpu.named_register(f"ttbr0_el{level}")
-        high = cpu.register(number) if number < 31 else 0
-        for register, size, granule, own in (
-            (high, control >> 16 & 0x3F, _GRANULES[1].get(control >> 30 & 3), True),
-            (low, control & 0x3F, _GRANULES[0].get(control >> 14 & 3), False),
-        ):
-            if granule is not None:
-                form = _format(64 - size, granule)
-                yield Root(_root(register, form), form, has_kernel=own, has_identity=not own)
+        number, is_high = load & 0x1F, bool(load & _HIGH)
+        control = cpu.named_register(f"tcr_el{level}") >> (16 if is_high else 0)
+        granule = _GRANULES[is_high].get(control >> 14 & 3)
+        if granule is None or number == _ZERO:
+            return None
+        form = _format(64 - (control & 0x3F), granule)
+        address = cpu.register(number) & _ADDRESS & -max(8 << form.root_bits, 64)  # an ASID is above, CnP below
+        return Root(address, form, has_kernel=is_high, has_identity=not is_high)
 
     def start(self, distance: int) -> bytes:
         """B distance."""

@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 from kinst.runtime.readout.packets import Packets, Patience, StubError
 
 _NAME: Final = "QEMU's gdb stub"
-_FOREVER: Final = float("inf")
+_PATIENCE: Final = Patience(reply=20.0, exchange=float("inf"))  # as long as for the monitor; and for the whole run
 _PIECE: Final = 0x400  # bytes of a description that are asked for at a time
 _STOPPED: Final = re.compile(r"T05(?:.*;)?thread:([0-9a-f]+);")  # SIGTRAP; other signals are the monitor's doing
 _INCLUDE: Final = "{http://www.w3.org/2001/XInclude}include"
@@ -27,7 +27,7 @@ class Debugger:
     def __init__(self, connection: socket.socket) -> None:
         """Say hello. Raises StubError: no stub is there."""
         self._connection = connection
-        self._packets = Packets(_NAME, connection, Patience(exchange=_FOREVER))
+        self._packets = Packets(_NAME, connection, _PATIENCE)
         self._packets.ask("qSupported:xmlRegisters=aarch64,riscv64")
         self._numbers = dict(self._described("target.xml"))  # QEMU gives single registers only to who has read it
         self._breakpoints: tuple[int, ...] = ()
@@ -78,8 +78,7 @@ class Debugger:
         """Remove the breakpoints, and let a stopped guest go on without them. Raises StubError."""
         for address in self._breakpoints:
             self._expect_ok(f"z1,{address:x},{_KIND}")
-        self._expect_ok("D")
-        self.close()
+        self._packets.send_last("D")  # the guest may end before it could be acknowledged that this has been done
 
     def close(self) -> None:
         """Give the connection up."""

@@ -18,6 +18,7 @@ from kinst.runtime.live.room.layout import Layout
 from kinst.runtime.live.room.regime import Regime, Root
 from kinst.runtime.live.room.registry import regime_of
 from kinst.runtime.live.room.tables import Tables
+from kinst.runtime.readout.memory import UnreadableError
 from kinst.targets.errors import MachineError
 from kinst.targets.image import Image
 from kinst.targets.module_code import code_of
@@ -81,29 +82,32 @@ class Mapper:
     def _at_stop(self) -> None:
         at = self._debugger.register(_PC)
         if at in self._loads:
-            self._settle([self._state(root) for root in self._regime.roots(self._loads[at], self._debugger)])
+            root = self._regime.root(self._loads[at], self._debugger)
+            self._settle(_State.NO_KERNEL if root is None else self._state(root))
         if self._is_done:
             self._debugger.leave()
         else:
             self._debugger.go_on(at)
 
-    def _settle(self, found: list[_State]) -> None:
-        if _State.ADDED in found:
+    def _settle(self, found: _State) -> None:
+        if found is _State.ADDED:
             self._settled = 0
-        elif _State.THERE in found:
+        elif found is _State.THERE:
             self._settled += 1
         self._is_done = self._settled >= _SETTLED
 
     def _state(self, root: Root) -> _State:
-        """Add the room to tables that lack it, if they map the kernel."""
+        """Add the room to tables that lack it, if they map the kernel where it is linked. They may also map it to where
+        it is, for a moment: that does not count."""
         tables, text = Tables(root.form, root.address, self._memory, self._page), self._place.text
-        found = _State.NO_KERNEL
-        if root.has_kernel:
-            found = self._added(tables, root, 0)
-            if found is _State.NO_KERNEL:
+        try:
+            found = self._added(tables, root, 0) if root.has_kernel else _State.NO_KERNEL
+            if root.has_kernel and found is _State.NO_KERNEL:
                 self._check_moved(tables)
-        if root.has_identity and self._added(tables, root, self._place.physical(text) - text) is _State.ADDED:
-            found = _State.ADDED  # the kernel's own tables count: these are used for a moment only
+            if root.has_identity and self._added(tables, root, self._place.physical(text) - text) is _State.ADDED:
+                found = _State.ADDED
+        except UnreadableError:  # no tables: a register that is not in use yet
+            return _State.NO_KERNEL
         return found
 
     def _added(self, tables: Tables, root: Root, distance: int) -> _State:

@@ -1,6 +1,5 @@
-"""What a machine's MMU is told, and where -> the roots of the tables that its kernel is about to use."""
+"""What a machine's MMU is told, and where -> the root of the tables that its kernel is about to use."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -36,7 +35,7 @@ class Regime(Protocol):
 
     @property
     def load(self) -> Pattern:
-        """The instruction that gives the MMU the root of the kernel's tables."""
+        """The instruction that gives the MMU a root."""
         ...
 
     @property
@@ -44,9 +43,9 @@ class Regime(Protocol):
         """Instructions begin at multiples of so many bytes."""
         ...
 
-    def roots(self, load: int, cpu: Cpu) -> Iterator[Root]:
-        """The roots that are in use after the instruction, given as a word, at which a CPU has stopped. Raises
-        MachineError."""
+    def root(self, load: int, cpu: Cpu) -> Root | None:
+        """The root that the instruction gives, which is passed as a word and at which a CPU has stopped; None:
+        translation is off after it. Raises MachineError."""
         ...
 
     def start(self, distance: int) -> bytes:

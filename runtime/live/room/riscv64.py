@@ -1,7 +1,6 @@
 """riscv64: satp, and the tables of Sv39, Sv48 and Sv57 (The RISC-V Instruction Set Manual, volume II, 12.3)."""
 
 import struct
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -64,14 +63,15 @@ class Riscv64:
     load: Pattern = Pattern(0xFFF0_707F, 0x1800_1073)
     step = 2
 
-    def roots(self, load: int, cpu: Cpu) -> Iterator[Root]:
-        """One, if translation is on then."""
+    def root(self, load: int, cpu: Cpu) -> Root | None:
+        """All addresses have one."""
         number = load >> 15 & 0x1F
         satp = cpu.register(number) if number else 0
         levels = _LEVELS.get(satp >> 60)
-        if levels is not None:
-            form = _Format(tuple(_SHIFT + _BITS * level for level in reversed(range(levels))))
-            yield Root((satp & _NUMBER) << _SHIFT, form, has_kernel=True, has_identity=True)
+        if levels is None:
+            return None
+        form = _Format(tuple(_SHIFT + _BITS * level for level in reversed(range(levels))))
+        return Root((satp & _NUMBER) << _SHIFT, form, has_kernel=True, has_identity=True)
 
     def start(self, distance: int) -> bytes:
         """auipc t0, distance; jr t0: t0 has no value yet when a kernel is entered."""

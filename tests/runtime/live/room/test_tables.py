@@ -60,7 +60,7 @@ class Machine:
 def arm64(name: str, bits: int, granule: int, field_of: int, level: int = 1) -> Machine:
     control = (64 - bits) << 16 | (64 - bits) | field_of << 30 | {1: 2, 2: 0, 3: 1}[field_of] << 14 | 5 << 32
     named = {"tcr_el1": control, "sctlr_el1": 1, "ttbr0_el1": 0, "ttbr1_el1": ROOT, "pstate": 5}
-    named |= {f"{key[:-1]}{level}": named[key] for key in ("tcr_el1", "ttbr0_el1")}
+    named[f"tcr_el{level}"] = named["tcr_el1"]
     cpu = Cpu({TTBR1: ROOT | 0x12 << 48 | 1, CPSR: level << 2 | 1}, named)
     code = 1 << 54 | 1 << 10 | 3 << 8 | 4 << 2 | 3  # UXN, AF, inner shareable, writable
     return Machine(name, ARM64, Arm64Walker(), cpu, MSR, (1 << 64) - (1 << bits), code)
@@ -131,7 +131,9 @@ class Pages:
 
 
 def kernel_root(machine: Machine) -> Root:
-    (root,) = (one for one in machine.regime.roots(machine.load, machine.cpu) if one.has_kernel)
+    root = machine.regime.root(machine.load, machine.cpu)
+    assert root is not None
+    assert root.has_kernel
     return root
 
 
@@ -193,17 +195,12 @@ def test_a_block_that_maps_the_text_gives_pages_their_attributes(machine: Machin
 @pytest.mark.parametrize("level", [1, 2])
 def test_arm64_has_low_addresses_by_another_root_of_the_level_it_is_at(level: int) -> None:
     machine = arm64("4k-48", 48, 12, 2, level)
-    machine.cpu.named[f"ttbr0_el{level}"] = RAM | 1
-    high, low = machine.regime.roots(machine.load, machine.cpu)
-    assert (high.address, high.has_kernel, high.has_identity) == (ROOT, True, False)
-    assert (low.address, low.has_kernel, low.has_identity) == (RAM, False, True)
+    low = machine.regime.root(MSR & ~0x20, machine.cpu)
+    assert low is not None
+    assert (low.address, low.has_kernel, low.has_identity) == (ROOT, False, True)
+    assert machine.regime.root(MSR | 0x1F, machine.cpu) is None  # xzr
 
 
 def test_riscv64_without_translation_has_no_root() -> None:
-    machine = MACHINES[6]
-    assert [*machine.regime.roots(CSRW & ~(0x1F << 15), machine.cpu)] == []  # csrw satp, zero
-    machine.cpu.registers[SATP] = 0
-    try:
-        assert [*machine.regime.roots(CSRW, machine.cpu)] == []
-    finally:
-        machine.cpu.registers[SATP] = 8 << 60 | ROOT >> 12
+    assert RISCV64.root(CSRW & ~(0x1F << 15), Cpu()) is None  # csrw satp, zero
+    assert RISCV64.root(CSRW, Cpu({SATP: 0})) is None
