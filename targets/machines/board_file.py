@@ -28,6 +28,7 @@ PAGE: Final = 4096
 LAST_ADDRESS: Final = (1 << 40) - 1  # of physical memory; the tracer's own pages are above
 _LEVELS: Final = {"arm64": ("EL1", "EL2", "EL3"), "riscv64": ("S", "M"), "amd64": ()}
 _REGISTERS: Final = {"arm64": "x", "riscv64": "a", "amd64": ""}
+CPUS: Final = ("arm64", "riscv64")  # of plain boards; the second has riscv,isa in its device trees
 _MOST_CPUS: Final = 8
 _COUNTERS: Final = {
     "timer": CounterSource.TIMER_PROPERTY,
@@ -108,6 +109,7 @@ def _facts(table: Table, name: str, file: Path | None) -> MachineFacts:
         moves_kernels=loader.flag("moves-kernels"),
         aliases=aliases,
         board=board,
+        midr=table.number("midr", high=0xFFFF_FFFF) if cpu == "arm64" and table.has("midr") else None,
         start=_start(table.table("start"), cpu) if board.startswith("plain-") else None,
         ranges=tuple(sorted(ranges, key=lambda one: one.address)),
         unnamed=unnamed,
@@ -262,7 +264,8 @@ def _detailed(table: Table) -> Rule:
     value = table.number("value", 0)
     match kind:
         case Reads.LAST:
-            rule = Rule(kind, value, bits=table.number("set", 0), after=table.number("after", 0))
+            bits, clear = table.number("set", 0), table.number("clear", 0)
+            rule = Rule(kind, value, bits=bits, clear=clear, after=table.number("after", 0))
         case Reads.TOGGLE:
             rule = Rule(kind, value, bits=table.number("bits", 1))
         case Reads.COUNT:
