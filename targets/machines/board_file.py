@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from kinst.targets.errors import UsageError
-from kinst.targets.machines.kinds import KINDS
+from kinst.targets.machines.kinds import KINDS, OWN_DEVICES
 from kinst.targets.machines.machine import (
     BEHIND,
     Alias,
@@ -153,12 +153,10 @@ def _refuse_overlaps(table: Table, key: str, places: list[tuple[int, int]]) -> N
 def _device(table: Table, file: Path | None) -> DeviceFacts:
     kind = table.text("kind")
     known = KINDS.get(kind)
-    if known is None and ":" not in kind and "." not in kind:
+    if known is None and not (file is not None and (".py:" in kind or _is_installed(kind))):
         raise table.error("kind", f"{kind!r} does not exist{nearest(kind, tuple(KINDS))}")
-    if known is None and file is None:
-        raise table.error("kind", f"{kind!r}: only a board file of your own may name Python code")
     space = Space.PORTS if table.text("space", "memory", ("memory", "ports")) == "ports" else Space.MEMORY
-    size = table.number("size", None if known is None else known.size, low=1, high=LAST_ADDRESS)
+    size = table.number("size", PAGE if known is None else known.size, low=1, high=LAST_ADDRESS)
     address = table.number("address", high=LAST_ADDRESS + 1 - size)
     interrupt = table.number("interrupt", high=1023) if table.has("interrupt") else None
     if known is None:
@@ -168,6 +166,13 @@ def _device(table: Table, file: Path | None) -> DeviceFacts:
         properties = {key: table.number(key, default) for key, default in known.properties.items()}
     table.end()
     return DeviceFacts(kind, address, size, interrupt, space, properties)
+
+
+def _is_installed(kind: str) -> bool:
+    """Whether an installed package has such devices."""
+    from importlib.metadata import entry_points  # slow, and few boards need it
+
+    return bool(entry_points(group=OWN_DEVICES, name=kind))
 
 
 def _check_places(table: Table, devices: Mapping[str, DeviceFacts], ranges: tuple[RangeFacts, ...]) -> None:
