@@ -41,7 +41,7 @@ from kinst.runtime.tracing.host.limits import Limits, limits
 from kinst.runtime.tracing.output_format import Format
 from kinst.runtime.tracing.programs.program_text import Origin, ProgramText, read_script
 from kinst.runtime.tracing.request import Request
-from kinst.targets.errors import KinstError, UsageError
+from kinst.targets.errors import KinstError, MachineError, UsageError
 from kinst.targets.method import Method
 from kinst.targets.packed.reading import AS_IT_SAYS, Reading, reading_of
 from kinst.targets.probe import checked_module
@@ -126,6 +126,9 @@ def run(ctx: click.Context, /, words: tuple[str, ...], **given: Any) -> None:  #
 
             click.echo(f"{_NAME} {version('kinst-rewrite')}, D {VERSION}")
             return
+        if given["board_from"] is not None:
+            click.echo(_board_from(given["board_from"]), nl=False)
+            return
         image, arguments = _image_and_arguments(words, given)
         check_files(image, given["debug_file"], *given["users"])
         request = _request(ctx, image, arguments, given)
@@ -137,6 +140,16 @@ def run(ctx: click.Context, /, words: tuple[str, ...], **given: Any) -> None:  #
         status = _run(request, bounds, given, ctx.meta[f"{_NAME}.words"])
     if status:
         sys.exit(status)
+
+
+def _board_from(path: Path) -> str:
+    """The text of a board file for a device tree."""
+    from kinst.runtime.machine.boards.from_tree import board_from
+
+    try:
+        return board_from(bytes(mapped("--board-from", path)), path.name)
+    except MachineError as error:
+        raise MachineError(f"--board-from {path}: {error}") from None
 
 
 def _run(request: Request, bounds: Limits, given: dict[str, Any], words: Sequence[str]) -> int:

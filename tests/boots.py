@@ -1,4 +1,5 @@
-"""Debian's Linux kernels with Debian's busybox, from the first instruction through twenty programs to the reset.
+"""Firmware of boards that ship up to its prompt (`board_boots`); and Debian's Linux kernels with Debian's busybox, from
+the first instruction through twenty programs to the reset.
 
     python -m tests.boots [NAME...]        (`poe boots`)
 
@@ -23,11 +24,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from tests import board_boots
 from tests.image_list import INSTALLED
 from tests.images import real_image
 from tests.linux_programs import PROGRAMS, START, initial_file_system, lines_of, of_programs, qemu, qemu_program
 
-NAMES: Final = ("linux-amd64", "linux-arm64", "linux-riscv64", *INSTALLED)
+NAMES: Final = (*board_boots.BOOTS, "linux-amd64", "linux-arm64", "linux-riscv64", *INSTALLED)
 _HOT: Final = 100
 _BOUND: Final = 900  # seconds a run
 _JOBS: Final = 2
@@ -128,10 +130,16 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="poe boots", description="Boot Linux kernels into user space and back.")
     parser.add_argument("names", nargs="*", default=NAMES, metavar="NAME", help=f"default: {' '.join(NAMES)}")
     names = parser.parse_args().names
+    boards = [name for name in names if name in board_boots.BOOTS]
+    names = [name for name in names if name not in boards]
+    print(board_boots.LAYOUT.format("board", "lines", "all calls", ""), flush=True)
+    rows = [board_boots.row(name) for name in boards]
+    for text, _ in rows:
+        print(text, flush=True)
     print("seconds of CPU; times that functions were entered")
     print(_LAYOUT.format(*_COLUMNS), flush=True)
     with ThreadPoolExecutor(_JOBS) as pool:
-        is_right = True
+        is_right = all(is_well for _, is_well in rows)
         for text, is_well in pool.map(row, names):
             print(text, flush=True)
             is_right &= is_well

@@ -278,6 +278,16 @@ machine_options: Final = together(
         brief="Board to run on: a name, or ./BOARD.toml.",
     ),
     option(
+        "--board-from",
+        group=_MACHINE,
+        is_rare=True,
+        type=_FILE,
+        metavar="FILE",
+        help="Print a first board file for the board that a device tree (a flattened one, .dtb) describes, and nothing "
+        "else.",
+        brief="Print a board file for a device tree.",
+    ),
+    option(
         "--on",
         group=_MACHINE,
         metavar="COMMAND",

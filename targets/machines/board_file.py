@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from kinst.targets.errors import UsageError
-from kinst.targets.machines.kinds import KINDS
+from kinst.targets.machines.kinds import KINDS, OWN_DEVICES
 from kinst.targets.machines.machine import (
     BEHIND,
     Alias,
@@ -28,6 +28,7 @@ PAGE: Final = 4096
 LAST_ADDRESS: Final = (1 << 40) - 1  # of physical memory; the tracer's own pages are above
 _LEVELS: Final = {"arm64": ("EL1", "EL2", "EL3"), "riscv64": ("S", "M"), "amd64": ()}
 _REGISTERS: Final = {"arm64": "x", "riscv64": "a", "amd64": ""}
+CPUS: Final = ("arm64", "riscv64")  # of plain boards; the second has riscv,isa in its device trees
 _MOST_CPUS: Final = 8
 _COUNTERS: Final = {
     "timer": CounterSource.TIMER_PROPERTY,
@@ -108,6 +109,7 @@ def _facts(table: Table, name: str, file: Path | None) -> MachineFacts:
         moves_kernels=loader.flag("moves-kernels"),
         aliases=aliases,
         board=board,
+        midr=table.number("midr", high=0xFFFF_FFFF) if cpu == "arm64" and table.has("midr") else None,
         start=_start(table.table("start"), cpu) if board.startswith("plain-") else None,
         ranges=tuple(sorted(ranges, key=lambda one: one.address)),
         unnamed=unnamed,
@@ -151,12 +153,10 @@ def _refuse_overlaps(table: Table, key: str, places: list[tuple[int, int]]) -> N
 def _device(table: Table, file: Path | None) -> DeviceFacts:
     kind = table.text("kind")
     known = KINDS.get(kind)
-    if known is None and ":" not in kind and "." not in kind:
+    if known is None and not (file is not None and (".py:" in kind or _is_installed(kind))):
         raise table.error("kind", f"{kind!r} does not exist{nearest(kind, tuple(KINDS))}")
-    if known is None and file is None:
-        raise table.error("kind", f"{kind!r}: only a board file of your own may name Python code")
     space = Space.PORTS if table.text("space", "memory", ("memory", "ports")) == "ports" else Space.MEMORY
-    size = table.number("size", None if known is None else known.size, low=1, high=LAST_ADDRESS)
+    size = table.number("size", PAGE if known is None else known.size, low=1, high=LAST_ADDRESS)
     address = table.number("address", high=LAST_ADDRESS + 1 - size)
     interrupt = table.number("interrupt", high=1023) if table.has("interrupt") else None
     if known is None:
@@ -166,6 +166,13 @@ def _device(table: Table, file: Path | None) -> DeviceFacts:
         properties = {key: table.number(key, default) for key, default in known.properties.items()}
     table.end()
     return DeviceFacts(kind, address, size, interrupt, space, properties)
+
+
+def _is_installed(kind: str) -> bool:
+    """Whether an installed package has such devices."""
+    from importlib.metadata import entry_points  # slow, and few boards need it
+
+    return bool(entry_points(group=OWN_DEVICES, name=kind))
 
 
 def _check_places(table: Table, devices: Mapping[str, DeviceFacts], ranges: tuple[RangeFacts, ...]) -> None:
@@ -262,7 +269,8 @@ def _detailed(table: Table) -> Rule:
     value = table.number("value", 0)
     match kind:
         case Reads.LAST:
-            rule = Rule(kind, value, bits=table.number("set", 0), after=table.number("after", 0))
+            bits, clear = table.number("set", 0), table.number("clear", 0)
+            rule = Rule(kind, value, bits=bits, clear=clear, after=table.number("after", 0))
         case Reads.TOGGLE:
             rule = Rule(kind, value, bits=table.number("bits", 1))
         case Reads.COUNT:

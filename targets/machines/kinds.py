@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+OWN_DEVICES: Final = "kinst.devices"  # the entry points of other packages' devices
+
 
 @dataclass(frozen=True, slots=True)
 class KindFacts:

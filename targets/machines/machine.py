@@ -92,6 +92,7 @@ class MachineFacts:
     aliases: tuple[Alias, ...] = ()
     board: str = ""  # the code in `kinst.runtime.machine.boards`
     start: StartFacts | None = None
+    midr: int | None = None  # arm64: MIDR_EL1, which CPU it is; None: a Cortex-A57
     ranges: tuple[RangeFacts, ...] = ()  # that no device has, with what reads give there
     unnamed: Rule | None = None  # the same for all other addresses; None: as the CPU's architecture has it
     file: Path | None = None  # the user's board file; devices of the user's own may be beside it

@@ -8,7 +8,7 @@ class Reads(Enum):
     """The kinds of rules, by their names in board files."""
 
     CONSTANT = "constant"  # `value`
-    LAST = "last"  # what was written last, `value` at first; `bits` are set in it after `after` reads
+    LAST = "last"  # what was written last, `value` at first; after `after` reads with `bits` set and `clear` clear
     TOGGLE = "toggle"  # `value`, with `bits` inverted at every second read
     COUNT = "count"  # `value`, and `step` more at each read
     LIST = "list"  # `values`, one after the other; the last of them from then on
@@ -22,6 +22,7 @@ class Rule:
     kind: Reads = Reads.LAST
     value: int = 0
     bits: int = 0
+    clear: int = 0
     after: int = 0
     step: int = 1
     values: tuple[int, ...] = ()
@@ -31,8 +32,9 @@ class Rule:
             case Reads.CONSTANT:
                 return f"{self.value:#x}"
             case Reads.LAST:
-                bits = f" with {self.bits:#x} set after {self.after} reads" if self.bits else ""
-                return f"what was written{bits}"
+                parts = [f"{bits:#x} {what}" for bits, what in ((self.bits, "set"), (self.clear, "clear")) if bits]
+                changed = f" with {', '.join(parts)} after {self.after} reads" if parts else ""
+                return f"what was written{changed}"
             case Reads.TOGGLE:
                 return f"{self.value:#x} with {self.bits:#x} toggling"
             case Reads.COUNT:

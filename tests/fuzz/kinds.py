@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from tests.fuzz.boards import BOARD_TREES, BOARDS
 from tests.fuzz.caches import CACHES
 from tests.fuzz.code import CODE
 from tests.fuzz.host_code import HOST_CODE
@@ -39,6 +40,8 @@ KINDS: Final[dict[str, Kind]] = {
         MODULES,
         INPUT,
         TREES,
+        BOARDS,
+        BOARD_TREES,
         PCI,
         CACHES,
         RINGS,

@@ -15,14 +15,15 @@ _SCTLR_RESET: Final = 0x00C5_0838
 _MASKED: Final = 0x3C1  # PSTATE: DAIF, the level's own stack; the level in bits 3:2
 
 
-def reset(cpu: Cpu, entry: int, argument: int, level: int) -> None:
-    """Put a CPU into the state after reset, about to run at the physical address `entry` with x0 = `argument`."""
+def reset(cpu: Cpu, entry: int, argument: int, level: int, midr: int | None = None) -> None:
+    """Put a CPU into the state after reset, about to run at the physical address `entry` with x0 = `argument`. `midr`
+    says which CPU it is."""
     registers = cpu.registers
     registers.set("pc", entry)
     registers.set("x0", argument)
     registers.set("pstate", _MASKED | level << 2)
     registers.set("sctlr_el1", _SCTLR_RESET)
-    registers.set(_VPIDR_EL2, _CORTEX_A57)
+    registers.set(_VPIDR_EL2, _CORTEX_A57 if midr is None else midr)
     registers.set(_VMPIDR_EL2, MPIDR | cpu.number)
     registers.set("scr_el3", _SCR_EL3)
     registers.set("hcr_el2", _HCR_EL2 if level == 1 else 0)

@@ -4,10 +4,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Protocol
 
+from kinst.runtime.machine.boards.own_devices import Guarded, own_device
 from kinst.runtime.machine.device import Device, Line, Timed
 from kinst.runtime.machine.machine import Machine
 from kinst.runtime.machine.serial_line import SerialLine
 from kinst.targets.errors import MachineError
+from kinst.targets.machines.kinds import KINDS
 from kinst.targets.machines.machine import DeviceFacts
 
 CONSOLE: Final = "console"  # the device that is the guest's serial line; other UARTs send to nobody
@@ -49,16 +51,27 @@ def attach_device(machine: Machine, name: str, facts: DeviceFacts, line: Callabl
     wire = Wire(machine.serial_line, machine.console_output) if name == CONSOLE else Wire(SerialLine(), lambda _: None)
     own = no_line if facts.interrupt is None else line(facts.interrupt)
     place = Place(machine, facts, wire, own)
-    device = _virtio(place, line) if facts.model == "virtio-mmio" else _maker(place, name)(place)
-    machine.attach(device, facts.address)
+    device = _virtio(place, line) if facts.model == "virtio-mmio" else _made(place, name)
+    machine.attach(device if facts.model in KINDS else Guarded(device, facts.size, name), facts.address)
     if isinstance(device, Timed):
         machine.attach_timed(device)
+
+
+def _made(place: Place, name: str) -> Device:
+    maker = _maker(place, name)
+    if place.facts.model in KINDS:
+        return maker(place)
+    try:
+        return maker(place)
+    except Exception as error:
+        raise MachineError(f"devices.{name}: {place.facts.model}: {type(error).__name__}: {error}") from error
 
 
 def _maker(place: Place, name: str) -> Callable[[Place], Device]:
     """What makes a device. Raises MachineError for one that its interrupt controller or architecture would have to
     make."""
-    found = MAKERS.get(place.facts.model)
+    kind = place.facts.model
+    found = MAKERS.get(kind) or (own_device(kind, place.machine.facts.file) if kind not in KINDS else None)
     if found is None:
         raise MachineError(
             f"{place.machine.facts.name}: devices.{name}: a {place.facts.model} belongs to an interrupt controller "

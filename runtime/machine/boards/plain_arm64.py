@@ -41,7 +41,10 @@ class PlainArm64:
         ]
         self._timer = GenericTimer(machine.clock, inputs, machine.facts.timebase)
         firmware, debug = Psci(machine, self._start_cpu), DebugRegisters(machine.space)
-        self.exceptions = Arm64Exceptions(firmware, self._timer, debug, has_el2=self._level >= 2, shows_el3=True)
+        midr = machine.facts.midr
+        self.exceptions = Arm64Exceptions(
+            firmware, self._timer, debug, has_el2=self._level >= 2, shows_el3=True, midr=midr
+        )
 
     def start(self, image: Loaded) -> None:
         """Attach the devices, write the device tree, and start CPU 0."""
@@ -53,7 +56,8 @@ class PlainArm64:
             self._attach(name)
         machine.attach_timed(EventLoopWatch(machine, image, has_el2=self.exceptions.has_el2))
         tree = place_tree(machine, image)
-        reset(machine.cpus[0], image.physical_entry if facts.start.entry is None else facts.start.entry, 0, self._level)
+        entry = image.physical_entry if facts.start.entry is None else facts.start.entry
+        reset(machine.cpus[0], entry, 0, self._level, facts.midr)
         for name, value in registers_at_start(machine, tree).items():
             machine.cpus[0].registers.set(name, value)
 
@@ -84,7 +88,8 @@ class PlainArm64:
         return no_line if self._gic is None or number >= _INTERRUPTS - _PRIVATE else self._gic.spi(number)
 
     def _start_cpu(self, cpu: Cpu, entry: int, argument: int) -> None:
-        self.exceptions.reset_before_running(cpu, lambda loaded: reset(loaded, entry, argument, self._level))
+        midr = self._machine.facts.midr
+        self.exceptions.reset_before_running(cpu, lambda loaded: reset(loaded, entry, argument, self._level, midr))
 
 
 def _gic(machine: Machine) -> Gic | None:

@@ -74,6 +74,7 @@ _NEVER_DEFINED = frozenset({"udf", ".inst", "hvc", "smc", "svc", "brk", "hlt", "
 MPIDR = 0x8000_0000  # MPIDR_EL1 of CPU 0; other CPUs have their number in the lowest bits
 MPIDR_EL1 = SystemRegister(3, 0, 0, 0, 5)
 ISR_EL1 = SystemRegister(3, 0, 12, 1, 0)
+MIDR_EL1 = SystemRegister(3, 0, 0, 0, 0)
 ID_AA64PFR0_EL1 = SystemRegister(3, 0, 0, 4, 0)
 _PFR0_EL3 = 2 << 12  # EL3 is there, in AArch64 and AArch32
 
@@ -124,6 +125,7 @@ class Arm64Exceptions:
     debug: DebugRegisters
     has_el2: bool = False
     shows_el3: bool = False
+    midr: int | None = None  # the value of MIDR_EL1; None: Unicorn's
     _is_started: bool = field(default=False, init=False)
     _resets: dict[int, Callable[["Cpu"], None]] = field(default_factory=dict, init=False)
 
@@ -131,7 +133,9 @@ class Arm64Exceptions:
     instructions: frozenset[str] = frozenset()
 
     # The timer's, those that have another value in Unicorn than on the board's CPU, and those that enable breakpoints.
-    system_registers: frozenset[SystemRegister] = TIMER_REGISTERS | REGISTERS | {*IDENTITY, MPIDR_EL1, ISR_EL1}
+    system_registers: frozenset[SystemRegister] = (
+        TIMER_REGISTERS | REGISTERS | {*IDENTITY, MIDR_EL1, MPIDR_EL1, ISR_EL1}
+    )
 
     def start(self) -> None:
         """Note that the board is started: its devices can be accessed from now on."""
@@ -272,7 +276,9 @@ class Arm64Exceptions:
         if register == ISR_EL1:
             return (cpu.lines & 1) << 7 | (cpu.lines >> 1 & 1) << 6
         if register == MPIDR_EL1:
-            return MPIDR | cpu.number if level == 2 else None  # EL1 sees VMPIDR_EL2
+            return MPIDR | cpu.number if level >= 2 else None  # EL1 sees VMPIDR_EL2
+        if register == MIDR_EL1:
+            return self.midr if level >= 2 else None  # EL1 sees VPIDR_EL2
         value = IDENTITY[register][self.has_el2]
         return value | _PFR0_EL3 if self.shows_el3 and register == ID_AA64PFR0_EL1 else value
 

@@ -55,7 +55,7 @@ class Register:
             case Reads.LIST:
                 value = rule.values[min(count, len(rule.values) - 1)]
             case _:
-                value = self.value | (rule.bits if count >= rule.after else 0)
+                value = self.value & ~rule.clear | rule.bits if count >= rule.after else self.value
         self.given = value & (1 << 8 * self.size) - 1
         return self.given
 

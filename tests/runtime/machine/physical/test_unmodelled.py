@@ -42,6 +42,7 @@ def registers(*ranges: RangeFacts, unnamed: Rule | None = None) -> Unmodelled:
         (Rule(Reads.CONSTANT, 7), [7, 7, 7]),
         (Rule(Reads.LAST), [0, 0, 0]),
         (Rule(Reads.LAST, 1, bits=0x10, after=2), [1, 1, 0x11]),
+        (Rule(Reads.LAST, 3, bits=0x10, clear=1, after=1), [3, 0x12, 0x12]),
         (Rule(Reads.TOGGLE, 5, bits=1), [5, 4, 5]),
         (Rule(Reads.COUNT, 0xFFFF_FFFF, step=2), [0xFFFF_FFFF, 1, 3]),
         (Rule(Reads.LIST, values=(3, 1)), [3, 1, 1]),

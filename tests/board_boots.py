@@ -1,0 +1,126 @@
+"""Boards that ship as board files, each with Debian's firmware for it: up to its prompt, plain and with all functions
+probed. `poe boots` prints a row for each; `tests/system/test_board_boots.py` runs them as long tests.
+"""
+
+import re
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from kinst.targets.image import open_image
+from tests.image_list import RealImage
+from tests.images import members_of, real_image
+
+_BOUND: Final = 300  # seconds a run
+_FDT: Final = b"\xd0\x0d\xfe\xed"
+_PROGRAM: Final = 'fbt:::entry { @ = count(); } END { printa("%@d\\n", @); }'
+LAYOUT: Final = "{:18} {:>12} {:>12}  {}"
+_DEBIAN: Final = ("linux-image-6\\.12\\.\\d+\\+deb13-arm64", "arm64", "trixie")
+
+
+@dataclass(frozen=True, slots=True)
+class BoardBoot:
+    """A board and its firmware. `tree`: the package's file with its device tree, which may be at the end of more.
+    `start`: lines for [start] where the build of the firmware decides."""
+
+    image: str
+    tree: RealImage
+    prompt: str = "=> "
+    start: str = ""
+
+
+BOOTS: Final = {
+    "pinephone": BoardBoot(
+        "u-boot-sunxi",
+        RealImage("u-boot-sunxi", "arm64", "trixie", "usr/lib/u-boot/pinephone/sun50i-a64-pinephone-1.2.dtb"),
+    ),
+    "rk3399": BoardBoot(
+        "u-boot-rockchip",
+        RealImage("u-boot-rockchip", "arm64", "bookworm", "usr/lib/u-boot/firefly-rk3399/u-boot.bin"),
+        start="device-tree = {}",
+    ),
+    "rpi3": BoardBoot(
+        "u-boot-rpi", RealImage(*_DEBIAN, "usr/lib/linux-image-.*/broadcom/bcm2837-rpi-3-b.dtb"), "U-Boot> "
+    ),
+    "rpi4": BoardBoot(
+        "u-boot-rpi", RealImage(*_DEBIAN, "usr/lib/linux-image-.*/broadcom/bcm2711-rpi-4-b.dtb"), "U-Boot> "
+    ),
+    "visionfive2": BoardBoot(
+        "u-boot-starfive",
+        RealImage("u-boot-starfive", "riscv64", "trixie", "usr/lib/u-boot/starfive_visionfive2/u-boot.bin"),
+        "StarFive # ",
+    ),
+    "hifive-unmatched": BoardBoot(
+        "u-boot-sifive",
+        RealImage("u-boot-sifive", "riscv64", "trixie", "usr/lib/u-boot/sifive_unmatched/u-boot.bin"),
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Booted:
+    """What a run printed, and what went wrong, if anything."""
+
+    console: str
+    output: str
+    error: str
+
+    @property
+    def lines(self) -> list[str]:
+        """What it printed before it counted down: how far that comes depends on when the key arrives."""
+        return self.console.partition("Hit any key")[0].splitlines()
+
+
+class Firmware:
+    """A board with its firmware, and a folder for what its runs write."""
+
+    def __init__(self, name: str, folder: Path) -> None:
+        self.boot, self._folder = BOOTS[name], folder
+        self.image = real_image(self.boot.image)
+        (package,) = members_of(f"{name}-tree", self.boot.tree)
+        content = package.read_bytes()
+        at = content.rindex(_FDT)
+        self.tree = folder / "tree.dtb"
+        self.tree.write_bytes(content[at:])
+        self.board = name
+        if self.boot.start:
+            self.board = str(folder / f"{name}.toml")
+            start = self.boot.start.format(hex(open_image(self.image).segments[0].address + at))
+            Path(self.board).write_text(f'extends = "{name}"\n[start]\n{start}\n')
+
+    def run(self, *words: str) -> Booted:
+        """Up to the prompt, which a key brings: without one U-Boot looks for something to start."""
+        output = self._folder / "output"
+        output.write_text("")
+        until = ("--until", f"^{re.escape(self.boot.prompt)}", "--timeout", "60s")
+        command = ["kinst-run", "-q", "--board", self.board, "--dtb", str(self.tree), *until, *words]
+        result = subprocess.run(
+            [*command, "-o", str(output), str(self.image)],
+            input="\n",
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_BOUND,
+            check=False,
+        )
+        error = f"exit code {result.returncode}: {result.stderr[-300:]}" if result.returncode else ""
+        return Booted(result.stdout, output.read_text(), error)
+
+    def probed(self) -> Booted:
+        """The same with the entries of all functions counted."""
+        return self.run("-n", _PROGRAM)
+
+
+def row(name: str) -> tuple[str, bool]:
+    """Boot a board twice; its row of the table, and whether all is as it should be."""
+    with tempfile.TemporaryDirectory() as folder:
+        firmware = Firmware(name, Path(folder))
+        plain, probed = firmware.run(), firmware.probed()
+    wrong = plain.error or probed.error or ("" if plain.lines == probed.lines else "prints something else, probed")
+    lines = f"{len(plain.lines):,}"
+    count = probed.output.strip()
+    return LAYOUT.format(
+        name, lines, f"{int(count):,}" if count.isdigit() else "-", wrong or "as it should be"
+    ), not wrong
