@@ -175,7 +175,7 @@ def beside(image: Path, subject: Subject, folder: Path) -> Beside | None:
         option += f",before={made.symbols.address_of(subject.clears):#x}"
     _, ours = _counted(image, subject, folder, f"{subject.on} -plugin {option}")
     slack = subject.cpus + (_CLEARING if subject.clears else 0)
-    found = _by_function(plugin, manifest, (link, load))
+    found: Mapping[str, int] = _by_function(plugin, manifest, (link, load))
     unsure = _with_branches(open_image(image), manifest)
     first, second = ({name: count for name, count in one.items() if name not in unsure} for one in (ours, found))
     return Beside(first, second, slack)

@@ -38,6 +38,7 @@ from kinst.targets.standalone import (
     member_of,
     stack_of,
 )
+from kinst.targets.static_probes import PlaceKind
 
 _STATIC: Final = "a static probe, which the image turns on and off"
 _TAIL_CALL: Final = "a tail call: the function returns when its callee does, which is only counted (--action count)"
@@ -56,7 +57,7 @@ def obstacles(manifest: Manifest, standalone: Standalone, image: Image) -> dict[
         return dict.fromkeys(range(len(manifest.sites)), _NO_TASKS)
     kinds, flow = _kinds(manifest), manifest.sites["flow"]
     elsewhere = dict.fromkeys(np.flatnonzero(_is_elsewhere(manifest.sites["address"], image)).tolist(), _ELSEWHERE)
-    found = dict.fromkeys(np.flatnonzero(kinds[:, ProbeKind.SDT]).tolist(), _STATIC)
+    found = dict.fromkeys(_switched(manifest).tolist(), _STATIC)
     leaves = kinds[:, ProbeKind.FBT_RETURN] & (flow != Flow.RETURN)
     # The callee of a tail call returns to the caller's caller, where nothing of ours is: neither when nor what it
     # returns is known. That it does can be counted at the jump.
@@ -70,7 +71,8 @@ def obstacles(manifest: Manifest, standalone: Standalone, image: Image) -> dict[
         is_both = kinds[:, ProbeKind.FBT_RETURN] & kinds[:, ProbeKind.FBT_ENTRY]
         found |= dict.fromkeys(np.flatnonzero(is_both).tolist(), _SEVERAL)
         is_neither = ~(kinds[:, ProbeKind.FBT_RETURN] | kinds[:, ProbeKind.FBT_ENTRY])
-        found |= dict.fromkeys(np.flatnonzero(is_neither & ~_begins(manifest)).tolist(), _NO_ARGUMENTS)
+        is_neither &= ~_begins(manifest) | kinds[:, ProbeKind.SDT]  # a static probe's are where its record says
+        found |= dict.fromkeys(np.flatnonzero(is_neither).tolist(), _NO_ARGUMENTS)
     return found | elsewhere
 
 
@@ -82,6 +84,19 @@ def _is_elsewhere(sites: NDArray[np.uint64], image: Image) -> NDArray[np.bool_]:
         if start is not None and end is not None:
             found |= (sites >= np.uint64(start)) & (sites < np.uint64(end))
     return found
+
+
+def _switched(manifest: Manifest) -> NDArray[np.intp]:
+    """The sites of static probes that are more than a nop that is always executed: something has to be stored, or a
+    handler to look, for them to fire."""
+    is_plain = [
+        not (one.semaphores or one.id_word or one.callees) and all(place.kind is PlaceKind.NOP for place in one.places)
+        for one in manifest.static
+    ]
+    probe = manifest.probes[manifest.enablings["probe"]]
+    static = np.flatnonzero(probe["kind"] == ProbeKind.SDT)
+    switched = static[~np.array(is_plain, np.bool_)[probe["offset"][static]]]
+    return np.unique(manifest.enablings["site"][switched]).astype(np.intp)
 
 
 def tasks(manifest: Manifest, standalone: Standalone, image: Image) -> Tasks:

@@ -22,6 +22,8 @@ def arguments_of(wanted: Needs, kinds: set[int], arch: ArchFacts) -> dict[str, s
     empty name. kinst's probes have no arguments, and at a return arg1 is the only one in a register: fbt's arg0 is an
     offset."""
     names = arch.registers
+    if ProbeKind.SDT in kinds:  # anywhere, as its record says: no field of a record
+        return {f"arg{number}": "" for number in sorted(wanted.arguments)}
     if ProbeKind.FBT_ENTRY not in kinds:
         is_wanted = ProbeKind.FBT_RETURN in kinds and 1 in wanted.arguments
         return {"arg1": names[arch.return_value]} if is_wanted else {}
