@@ -1,6 +1,7 @@
 """Files that are no ELF files, damaged, and manifests beside them: read, patched, compared and restored."""
 
 import gzip
+import lzma
 import struct
 import zlib
 from functools import cache
@@ -17,6 +18,7 @@ from kinst.targets.packed.beside import path_beside
 from tests.fuzz.bytes_changed import Damage, damages
 from tests.fuzz.kind import Kind, command
 from tests.targets.packed.test_android import boot, vendor
+from tests.targets.packed.test_firmware_volume import LZMA, PE, VOLUME, file, guided, named, section, volume
 from tests.targets.packed.test_pe_image import pe
 from tests.targets.packed.test_u_boot import FIRMWARE, fit, uimage
 
@@ -26,6 +28,10 @@ _RAW: Final = ("--raw", f"arm64@{_BASE:#x}")
 _CODE_RANGE: Final = ("--force-code", f"{_BASE:#x}-{_BASE + 16:#x}")
 
 # -- containers -------------------------------------------------------------------------------------------------------
+
+
+def _packed_volume() -> bytes:
+    return lzma.compress(section(VOLUME, volume(file(section(PE, pe())), size=0x1000)), lzma.FORMAT_ALONE)
 
 
 @cache
@@ -43,6 +49,7 @@ def _files() -> tuple[bytes, ...]:
         pe(),
         boot(3, uimage(_CODE), b"disk"),
         vendor(2048, _CODE, _CODE),
+        volume(file(named("b"), section(PE, pe())), file(guided(LZMA, _packed_volume())), size=0x2000),
     )
 
 
@@ -124,6 +131,6 @@ def _manifests(damage: Damage, folder: Path) -> None:
     command(kinst_run, "-l", patched, "-n", "fbt:::")
 
 
-IMAGE_FILES: Final = Kind("image-files", damages(9), _containers)
+IMAGE_FILES: Final = Kind("image-files", damages(10), _containers)
 HEX_LINES: Final = Kind("hex-lines", _LINES, _lines)
 BESIDE: Final = Kind("beside", damages(2), _manifests)
