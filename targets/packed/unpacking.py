@@ -20,7 +20,8 @@ HEAD: Final = 0x264  # bytes at the start of a file that show what it is
 _ELF: Final = b"\x7fELF"
 _MOST_LAYERS: Final = 4
 _ANDROID: Final = (b"ANDROID!", b"VNDRBOOT")
-_BLOCK: Final = 1 << 16
+_BLOCK: Final = 1 << 16  # bytes that flash is erased by
+_MOST_FLASH: Final = 256 << 20
 _U_BOOT: Final = (b"\xd0\x0d\xfe\xed", b"\x27\x05\x19\x56")
 
 # Reads a file of its kind, of which it gets the first bytes as well; None: it is of another kind.
@@ -113,16 +114,13 @@ def _android(data: NDArray[np.uint8], head: bytes, reading: Reading) -> Layer | 
 
 
 def _firmware(data: NDArray[np.uint8], head: bytes, reading: Reading) -> Layer | None:
-    if head[40:44] != b"_FVH" and not reading.payload and not _may_be_flash(data):
+    """A flash image is of whole blocks; in another file something is looked for if the user knows that it is there."""
+    if not 0 < len(data) <= _MOST_FLASH or (head[40:44] != b"_FVH" and not reading.payload and len(data) % _BLOCK):
         return None
+    from kinst.targets.packed.cbfs import read_cbfs
     from kinst.targets.packed.firmware_volume import read_volumes
 
-    return read_volumes(data, head, reading)
-
-
-def _may_be_flash(data: NDArray[np.uint8]) -> bool:
-    """Flash images are of whole blocks of 64 KiB, and begin with a volume or code of a few pages."""
-    return len(data) > 0 and len(data) % _BLOCK == 0 and b"_FVH" in data[: 2 * _BLOCK].tobytes()
+    return read_cbfs(data, head, reading) or read_volumes(data, head, reading)
 
 
 _READERS: Final[tuple[Reader, ...]] = (_boot_image, _records, _u_boot, _pe, _android, _firmware)

@@ -18,6 +18,7 @@ from kinst.targets.packed.beside import path_beside
 from tests.fuzz.bytes_changed import Damage, damages
 from tests.fuzz.kind import Kind, command
 from tests.targets.packed.test_android import boot, vendor
+from tests.targets.packed.test_cbfs import rom
 from tests.targets.packed.test_firmware_volume import LZMA, PE, VOLUME, file, guided, named, section, volume
 from tests.targets.packed.test_pe_image import pe
 from tests.targets.packed.test_u_boot import FIRMWARE, fit, uimage
@@ -50,6 +51,7 @@ def _files() -> tuple[bytes, ...]:
         boot(3, uimage(_CODE), b"disk"),
         vendor(2048, _CODE, _CODE),
         volume(file(named("b"), section(PE, pe())), file(guided(LZMA, _packed_volume())), size=0x2000),
+        rom()[:0x400],
     )
 
 
@@ -63,7 +65,8 @@ def _all_commands(folder: Path, data: bytes, *words: str) -> None:
     image, patched, back = folder / "image.bin", folder / "patched.bin", folder / "back.bin"
     image.write_bytes(data)
     command(kinst_list, image, *words, "fbt:::")
-    command(kinst_list, image, *words, "--payload", "b", "fbt:::")
+    for name in ("b", "fallback/payload", "fallback/ramstage"):
+        command(kinst_list, image, *(words or ("--raw", "arm64")), "--payload", name, "fbt:::")
     command(kinst_rewrite, image, *words, "--probe", "kinst:::,fbt:::", "-o", patched)
     if patched.exists():
         assert command(kinst_diff, image, patched).exit_code == 0
@@ -131,6 +134,6 @@ def _manifests(damage: Damage, folder: Path) -> None:
     command(kinst_run, "-l", patched, "-n", "fbt:::")
 
 
-IMAGE_FILES: Final = Kind("image-files", damages(10), _containers)
+IMAGE_FILES: Final = Kind("image-files", damages(11), _containers)
 HEX_LINES: Final = Kind("hex-lines", _LINES, _lines)
 BESIDE: Final = Kind("beside", damages(2), _manifests)
