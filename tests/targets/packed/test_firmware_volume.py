@@ -4,7 +4,6 @@ import lzma
 import re
 import struct
 import uuid
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,8 +11,6 @@ import pytest
 from kinst.targets.errors import ImageError
 from kinst.targets.packed.reading import AS_IT_SAYS, Reading
 from kinst.targets.packed.unpacking import unpacked
-from tests.commands.in_process import command
-from tests.images import CACHE
 from tests.targets.packed.test_pe_image import BASE, CODE, pe
 
 LZMA = uuid.UUID("ee4e5898-3914-4259-9d6e-dc7bd79403cf")
@@ -114,14 +111,3 @@ def test_what_is_decompressed_is_bounded(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr("kinst.targets.packed.firmware_volume._MOST_CONTENT", 1 << 12)
     with pytest.raises(ImageError, match="EFI firmware: more than 0 MiB when it is decompressed"):
         read(whole(), Reading(payload="Deep"))
-
-
-@pytest.mark.skipif(not (CACHE / "fv-arm64").exists(), reason="not downloaded")
-@pytest.mark.parametrize(
-    ("name", "payload"), [("fv-arm64/QEMU_EFI.fd", "DxeCore"), ("fv-ovmf/OVMF_CODE_4M.fd", "SecMain")]
-)
-def test_real_firmware_is_read(name: str, payload: str, tmp_path: Path) -> None:
-    found = command("list_probes", CACHE / name, "--payload", payload, "fbt:::entry")
-    assert found.stdout.count(" entry\n") > 100
-    done = command("rewrite", CACHE / name, "--payload", payload, "--probe", "fbt:::entry", "-o", tmp_path / "out.fd")
-    assert "EFI firmware: is read, and not written" in done.stderr or "PE/EFI image: is read" in done.stderr
