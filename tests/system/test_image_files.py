@@ -12,11 +12,11 @@ from tests.writers.flat_images import flat_image
 
 pytestmark = pytest.mark.long
 
-# Image, what ends its run, and what does not depend on what the file knows.
+# Image -> machine, where it is loaded, and what ends its run.
 FLAT = {
-    "opensbi-1.6": ("riscv64", "Boot HART MEDELEG.*"),
-    "u-boot-riscv64": ("riscv64", "Hit any key"),
-    "u-boot-arm64": ("arm64", "Hit any key"),
+    "opensbi-1.6": ("riscv64", 0x8000_0000, "Boot HART MEDELEG.*"),
+    "u-boot-riscv64": ("riscv64", 0x8000_0000, "Hit any key"),
+    "u-boot-arm64": ("arm64", 0, "Hit any key"),
 }
 WRITTEN = tuple(name for name in at_hand(*FILES) if name.startswith("fit-"))
 READ = tuple(name for name in at_hand(*FILES) if not name.startswith("fit-"))
@@ -25,11 +25,11 @@ PAYLOADS = {"fd-amd64": ("DxeCore", "SecMain", "Shell"), "fd-arm64-qemu": ("DxeC
 
 @pytest.mark.parametrize("name", FLAT)
 def test_without_headers_firmware_runs_as_with_them(name: str, tmp_path: Path) -> None:
-    machine, until = FLAT[name]
+    machine, place, until = FLAT[name]
     data, start, entry = flat_image(real_image(name))
     path, out, back = tmp_path / "fw.bin", tmp_path / "p.bin", tmp_path / "back.bin"
     path.write_bytes(data)
-    how = ("--raw", f"{machine}@{start:#x}", "--entry", f"{entry:#x}")
+    how = ("--raw", f"{machine}@{place:#x}", "--entry", f"{place + entry - start:#x}")
     run = ("--clock", "icount", "--until", until, "--wall-timeout", "300s")
     plain = kinst_run(real_image(name), *run).stdout
     assert len(plain.splitlines()) > 5
