@@ -173,6 +173,22 @@ INSTALLED = {
         ("vmlinuz-16k-arm64", "arm64-16k", "arm64"),
     )
 }
+# Images in files of other kinds than ELF, as boards and firmware have them.
+FILES = {
+    "fit-pinephone": RealImage(
+        "u-boot-sunxi", "arm64", "trixie", r"usr/lib/u-boot/pinephone/u-boot-sunxi-with-spl\.fit\.itb"
+    ),
+    "fit-rock-pi-4": RealImage("u-boot-rockchip", "arm64", "trixie", r"usr/lib/u-boot/rock-pi-4-rk3399/u-boot\.itb"),
+    "fit-visionfive2": RealImage(
+        "u-boot-starfive", "riscv64", "trixie", r"usr/lib/u-boot/starfive_visionfive2/u-boot\.itb"
+    ),
+    "fit-unmatched": RealImage("u-boot-sifive", "riscv64", "trixie", r"usr/lib/u-boot/sifive_unmatched/u-boot\.itb"),
+    "efi-amd64": RealImage("systemd-boot-efi", "amd64", "trixie", r".*/systemd-bootx64\.efi"),
+    "efi-arm64": RealImage("systemd-boot-efi", "arm64", "trixie", r".*/systemd-bootaa64\.efi"),
+    "efi-riscv64": RealImage("systemd-boot-efi", "riscv64", "trixie", r".*/systemd-bootriscv64\.efi"),
+    "fd-amd64": RealImage("ovmf", "all", "trixie", r".*/OVMF_CODE_4M\.fd"),
+    "fd-arm64-qemu": RealImage("qemu-efi-aarch64", "all", "trixie", r".*/QEMU_EFI\.fd"),
+}
 # Read far enough to say why not.
 UNSUPPORTED = ("u-boot-arm32", "u-boot-mips64", "u-boot-ppc")
 IMAGES = SMALL | MORE | LIBRARIES | MODULES | LARGE | INSTALLED

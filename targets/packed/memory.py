@@ -2,7 +2,7 @@
 
     ELF header  program headers  spans, each at an offset that is congruent to its address
 
-Code and data cannot be told apart in it: every segment may be read, written and executed.
+What of it is code is told by the calls in it (`code_pages`); every segment may be read, written and executed.
 """
 
 from collections.abc import Sequence
@@ -22,6 +22,7 @@ from kinst.targets.elf.header import (
     PROGRAM_HEADER,
     PT_LOAD,
     SECTION_HEADER,
+    SHF_ALLOC,
     SHF_EXECINSTR,
     SHF_WRITE,
     SHT_NOBITS,
@@ -32,11 +33,15 @@ from kinst.targets.elf.header import (
     read_program_headers,
 )
 from kinst.targets.errors import ImageError
+from kinst.targets.packed.code_pages import parts_of
 
 _PAGE: Final = 0x1000
 _PT_GNU_STACK: Final = 0x6474_E551
 _MOST_SPANS: Final = 4096
 _LAST: Final = 1 << 64
+_SHSTRTAB: Final = b".shstrtab\0"
+_NAMES: Final = b"\0.text\0.data\0" + _SHSTRTAB
+_TEXT, _DATA = 1, 7  # offsets of names in it
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +58,8 @@ class Span:
 
 
 def elf_of_memory(facts: ArchFacts, spans: Sequence[Span], entry: int) -> NDArray[np.uint8]:
-    """An ELF file with a segment for each span, and a header that a rewriter may use.
+    """An ELF file with a segment for each span, sections for what of it is code and data, and a header that a rewriter
+    may use.
 
     Raises:
         ImageError: there are none or too many of them, they overlap, or nothing is where it starts.
@@ -61,24 +67,18 @@ def elf_of_memory(facts: ArchFacts, spans: Sequence[Span], entry: int) -> NDArra
     spans = sorted((span for span in spans if len(span.data)), key=lambda span: span.address)
     _check(spans, entry)
     at = ELF_HEADER.size + PROGRAM_HEADER.itemsize * (len(spans) + 1)
-    rows, offsets = [], []
+    segments, sections, pieces = [], [(0,) * 10], []
     for span in spans:
         at += (span.address - at) % _PAGE
-        offsets.append(at)
+        pieces.append((at, span.data))
         size = len(span.data)
-        rows.append((PT_LOAD, PF_R | PF_W | PF_X, at, span.address, span.address, size, size, _PAGE))
+        segments.append((PT_LOAD, PF_R | PF_W | PF_X, at, span.address, span.address, size, size, _PAGE))
+        for start, end, is_code in parts_of(span.data, span.address, facts):
+            name, flags = (_TEXT, SHF_EXECINSTR) if is_code else (_DATA, 0)
+            flags |= SHF_ALLOC | SHF_WRITE
+            sections.append((name, SHT_PROGBITS, flags, span.address + start, at + start, end - start, 0, 0, 1, 0))
         at += size
-    rows.append((_PT_GNU_STACK, PF_R | PF_W, 0, 0, 0, 0, 0, 16))
-    file = np.zeros(at, np.uint8)
-    head = ELF_HEADER.pack(
-        b"\x7fELF\2\1\1", FileKind.EXEC, facts.elf_machine, 1, entry, ELF_HEADER.size, 0, 0,
-        ELF_HEADER.size, PROGRAM_HEADER.itemsize, len(rows), 0, 0, 0,
-    )  # fmt: skip
-    start = head + np.array(rows, PROGRAM_HEADER).tobytes()
-    file[: len(start)] = np.frombuffer(start, np.uint8)
-    for offset, span in zip(offsets, spans, strict=True):
-        file[offset : offset + len(span.data)] = span.data
-    return file
+    return _elf(facts, entry, segments, sections, [*pieces, (at, np.frombuffer(_NAMES, np.uint8))])
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ def elf_of_parts(facts: ArchFacts, parts: Sequence[Part], entry: int) -> NDArray
     if len(parts) > _MOST_SPANS:
         raise ImageError(f"it has {len(parts)} sections, more than {_MOST_SPANS}")
     parts = sorted(parts, key=lambda part: part.address)
-    names = b"\0" + b"".join(part.name.encode() + b"\0" for part in parts) + b".shstrtab\0"
+    names = b"\0" + b"".join(part.name.encode() + b"\0" for part in parts) + _SHSTRTAB
     at, name = ELF_HEADER.size + PROGRAM_HEADER.itemsize * (len(parts) + 1), 1
     segments, sections, pieces = [], [(0,) * 10], []
     for part in parts:
@@ -108,18 +108,28 @@ def elf_of_parts(facts: ArchFacts, parts: Sequence[Part], entry: int) -> NDArray
         segments.append((PT_LOAD, access, at, part.address, part.address, size, part.size, _PAGE))
         sections.append((name, kind, part.flags, part.address, at, size or part.size, 0, 0, 1, 0))
         at, name = at + size, name + len(part.name.encode()) + 1
+    return _elf(facts, entry, segments, sections, [*pieces, (at, np.frombuffer(names, np.uint8))])
+
+
+def _elf(
+    facts: ArchFacts,
+    entry: int,
+    segments: list[tuple[int, ...]],
+    sections: list[tuple[int, ...]],
+    pieces: list[tuple[int, NDArray[np.uint8]]],
+) -> NDArray[np.uint8]:
+    """The headers around pieces, the last of which are the names of sections."""
+    names_at, names = pieces[-1]
     segments.append((_PT_GNU_STACK, PF_R | PF_W, 0, 0, 0, 0, 0, 16))
-    sections.append((name, SHT_STRTAB, 0, 0, at, len(names), 0, 0, 1, 0))
-    pieces.append((at, np.frombuffer(names, np.uint8)))
-    table = at + len(names) + -(at + len(names)) % 8
+    sections.append((len(names) - len(_SHSTRTAB), SHT_STRTAB, 0, 0, names_at, len(names), 0, 0, 1, 0))
+    table = names_at + len(names) + -(names_at + len(names)) % 8
     head = ELF_HEADER.pack(
         b"\x7fELF\2\1\1", FileKind.EXEC, facts.elf_machine, 1, entry, ELF_HEADER.size, table, 0,
         ELF_HEADER.size, PROGRAM_HEADER.itemsize, len(segments),
         SECTION_HEADER.itemsize, len(sections), len(sections) - 1,
     )  # fmt: skip
-    pieces.append((0, np.frombuffer(head + np.array(segments, PROGRAM_HEADER).tobytes(), np.uint8)))
-    pieces.append((table, np.frombuffer(np.array(sections, SECTION_HEADER).tobytes(), np.uint8)))
-    return _file(pieces)
+    start = np.frombuffer(head + np.array(segments, PROGRAM_HEADER).tobytes(), np.uint8)
+    return _file([*pieces, (0, start), (table, np.frombuffer(np.array(sections, SECTION_HEADER).tobytes(), np.uint8))])
 
 
 def _file(pieces: Sequence[tuple[int, NDArray[np.uint8]]]) -> NDArray[np.uint8]:

@@ -29,6 +29,8 @@ from kinst.targets.visible import text_of
 _FILE: Final = "PE/EFI image"
 _COFF: Final = struct.Struct("<4sHHIIIHH")
 _SECTION: Final = struct.Struct("<8s4I12xI")
+_TE: Final = struct.Struct("<2sHBBHIIQ")  # "VZ", machine, sections, subsystem, bytes left out, entry, code, image base
+_TE_SIZE: Final = 40  # with two data directories
 _PE32_PLUS: Final = 0x20B
 _EXECUTE, _WRITE, _CODE = 0x2000_0000, 0x8000_0000, 0x20
 _LEAST_OPTIONAL: Final = 32
@@ -48,6 +50,29 @@ class _Section:
     flags: int  # characteristics
 
 
+def read_te(data: NDArray[np.uint8], head: bytes, _reading: Reading) -> Layer | None:
+    """A TE image, which is a PE file without most of its headers, in firmware; None: it is none.
+
+    Raises:
+        ImageError: it is damaged, or for another machine.
+    """
+    if len(head) < _TE.size:
+        return None
+    _, machine, count, _, stripped, entry, _, base = _TE.unpack_from(head)
+    facts = _facts(machine)
+    whole = np.concatenate([np.zeros(max(0, stripped - _TE_SIZE), np.uint8), data])  # offsets are as in the PE file
+    sections = [*_sections(whole, max(0, stripped - _TE_SIZE) + _TE_SIZE, count)]
+    return Layer(_FILE, _elf(facts, sections, base, entry), _refused)
+
+
+def _facts(machine: int) -> ArchFacts:
+    facts = next((one for one in ARCHES if one.in_files.pe == machine), None)
+    if facts is None:
+        other = _OTHERS.get(machine, f"machine {machine:#x}")
+        raise ImageError(f"a {_FILE} for {other}: only 64-bit images can be probed")
+    return facts
+
+
 def read_pe(data: NDArray[np.uint8], head: bytes, reading: Reading) -> Layer | None:
     """Read one, or the section that `--payload` names (.linux of a unified kernel); None: it is none.
 
@@ -61,11 +86,7 @@ def read_pe(data: NDArray[np.uint8], head: bytes, reading: Reading) -> Layer | N
     if len(found) < _COFF.size:
         raise ImageError(f"truncated: this {_FILE} ends in its header")
     _, machine, count, _, _, _, size, _ = _COFF.unpack(found)
-    facts = next((one for one in ARCHES if one.in_files.pe == machine), None)
-    if facts is None:
-        raise ImageError(
-            f"a {_FILE} for {_OTHERS.get(machine, f'machine {machine:#x}')}: only 64-bit images can be probed"
-        )
+    facts = _facts(machine)
     optional = data[start + _COFF.size : start + _COFF.size + size].tobytes()
     if len(optional) < _LEAST_OPTIONAL or int.from_bytes(optional[:2], "little") != _PE32_PLUS:
         raise ImageError(f"damaged: this {_FILE} has no PE32+ header")

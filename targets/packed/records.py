@@ -98,7 +98,7 @@ def _rewritten(text: bytes, records: Sequence[Record], form: Form, elf: NDArray[
     file, known = bytearray(text), set[int]()
     memory = memory_of(elf)
     starts = np.array([span.address for span in memory], np.uint64)
-    for record in form.placed(records):
+    for line, record in zip(records, form.placed(records), strict=True):
         if record.kind not in form.data or not record.data:
             continue
         row = int(np.searchsorted(starts, np.uint64(record.address), "right")) - 1
@@ -106,7 +106,7 @@ def _rewritten(text: bytes, records: Sequence[Record], form: Form, elf: NDArray[
         new = memory[row].data[inside : inside + len(record.data)].tobytes()
         known.add(row)
         if new != record.data:
-            _put(file, record, new, form)
+            _put(file, line, new, form)
     added = [span for row, span in enumerate(memory) if row not in known]
     return _with_lines(file, records, form, added)
 

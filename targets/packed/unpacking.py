@@ -4,7 +4,7 @@ One table has all kinds of files that hold images. Each reader gives a `Layer`, 
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Final
 
@@ -20,6 +20,8 @@ HEAD: Final = 0x264  # bytes at the start of a file that show what it is
 _ELF: Final = b"\x7fELF"
 _MOST_LAYERS: Final = 4
 _ANDROID: Final = (b"ANDROID!", b"VNDRBOOT")
+_BLOCK: Final = 1 << 16  # bytes that flash is erased by
+_MOST_FLASH: Final = 256 << 20
 _U_BOOT: Final = (b"\xd0\x0d\xfe\xed", b"\x27\x05\x19\x56")
 
 # Reads a file of its kind, of which it gets the first bytes as well; None: it is of another kind.
@@ -43,13 +45,14 @@ def unpacked(data: NDArray[np.uint8], reading: Reading = AS_IT_SAYS) -> Unpacked
     Raises:
         ImageError: it is damaged, of a kind that holds no ELF file, or `reading` is of another file.
     """
-    layers: list[Layer] = []
+    layers, left = list[Layer](), reading
     for _ in range(_MOST_LAYERS):
-        found = _layer(data, reading, is_outermost=not layers)
+        found = _layer(data, left, is_outermost=not layers)
         if found is None:
             break
         layers.append(found)
         data = found.inner
+        left = replace(left, payload="") if found.has_payloads else left  # which was in that file
     _check_used(layers, reading, data)
     rebuilds = [layer.rebuild for layer in layers if layer.rebuild is not None]
     whole = _chained(rebuilds) if layers and len(rebuilds) == len(layers) else None
@@ -95,11 +98,11 @@ def _u_boot(data: NDArray[np.uint8], head: bytes, reading: Reading) -> Layer | N
 
 
 def _pe(data: NDArray[np.uint8], head: bytes, reading: Reading) -> Layer | None:
-    if not head.startswith(b"MZ"):
+    if not head.startswith((b"MZ", b"VZ")):
         return None
-    from kinst.targets.packed.pe_image import read_pe
+    from kinst.targets.packed.pe_image import read_pe, read_te
 
-    return read_pe(data, head, reading)
+    return read_te(data, head, reading) if head.startswith(b"VZ") else read_pe(data, head, reading)
 
 
 def _android(data: NDArray[np.uint8], head: bytes, reading: Reading) -> Layer | None:
@@ -110,7 +113,17 @@ def _android(data: NDArray[np.uint8], head: bytes, reading: Reading) -> Layer | 
     return read_android(data, head, reading)
 
 
-_READERS: Final[tuple[Reader, ...]] = (_boot_image, _records, _u_boot, _pe, _android)
+def _firmware(data: NDArray[np.uint8], head: bytes, reading: Reading) -> Layer | None:
+    """A flash image is of whole blocks; in another file something is looked for if the user knows that it is there."""
+    if not 0 < len(data) <= _MOST_FLASH or (head[40:44] != b"_FVH" and not reading.payload and len(data) % _BLOCK):
+        return None
+    from kinst.targets.packed.cbfs import read_cbfs
+    from kinst.targets.packed.firmware_volume import read_volumes
+
+    return read_cbfs(data, head, reading) or read_volumes(data, head, reading)
+
+
+_READERS: Final[tuple[Reader, ...]] = (_boot_image, _records, _u_boot, _pe, _android, _firmware)
 
 
 def _chained(rebuilds: Sequence[Rebuild]) -> Rebuild:

@@ -4,6 +4,7 @@ from typing import Any, Final
 
 from tests.fuzz.bytes_changed import Damage
 
+_CODE: Final = bytes.fromhex("fd7bbfa9fd030091fd7bc1a8c0035fd6")
 FINDINGS: Final[tuple[tuple[str, str, Any], ...]] = (
     (
         "traffic",
@@ -19,4 +20,10 @@ FINDINGS: Final[tuple[tuple[str, str, Any], ...]] = (
     ("btf", "an integer of no bytes", Damage(0, ((254678, 1, 0),))),
     ("btf", "an enumeration of 2 GB", Damage(0, ((160, 4, 0x7FFF_FFFF),))),
     ("manifests", "functions of any size, which took longer than anyone waits", Damage(1, ((40003, 8, 1091),))),
+    ("hex-lines", "S5 lines with data, which they lost", (False, [(1, 0, _CODE), (5, 0, _CODE), (5, 0, _CODE)], "\n")),
+    (
+        "hex-lines",
+        "a line in a segment: its sum is of the address in it",
+        (True, [(2, 0, b"\0\1"), (0, 0, _CODE)], "\n"),
+    ),
 )

@@ -1,22 +1,32 @@
 """Files that are no ELF files, damaged, and manifests beside them: read, patched, compared and restored."""
 
 import gzip
+import lzma
 import struct
+import tempfile
 import zlib
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Final
 
+import numpy as np
 from hypothesis import strategies as st
 
 from kinst.rewriter.cli import diff as kinst_diff
 from kinst.rewriter.cli import list_probes as kinst_list
 from kinst.rewriter.cli import rewrite as kinst_rewrite
 from kinst.runtime.cli import run as kinst_run
+from kinst.targets.errors import KinstError
 from kinst.targets.packed.beside import path_beside
+from kinst.targets.packed.container import contained
+from kinst.targets.packed.reading import Reading
+from kinst.targets.packed.unpacking import unpacked
 from tests.fuzz.bytes_changed import Damage, damages
 from tests.fuzz.kind import Kind, command
 from tests.targets.packed.test_android import boot, vendor
+from tests.targets.packed.test_cbfs import rom
+from tests.targets.packed.test_firmware_volume import LZMA, PE, VOLUME, file, guided, named, section, volume
 from tests.targets.packed.test_pe_image import pe
 from tests.targets.packed.test_u_boot import FIRMWARE, fit, uimage
 
@@ -26,6 +36,10 @@ _RAW: Final = ("--raw", f"arm64@{_BASE:#x}")
 _CODE_RANGE: Final = ("--force-code", f"{_BASE:#x}-{_BASE + 16:#x}")
 
 # -- containers -------------------------------------------------------------------------------------------------------
+
+
+def _packed_volume() -> bytes:
+    return lzma.compress(section(VOLUME, volume(file(section(PE, pe())), size=0x1000)), lzma.FORMAT_ALONE)
 
 
 @cache
@@ -43,6 +57,8 @@ def _files() -> tuple[bytes, ...]:
         pe(),
         boot(3, uimage(_CODE), b"disk"),
         vendor(2048, _CODE, _CODE),
+        volume(file(named("b"), section(PE, pe())), file(guided(LZMA, _packed_volume())), size=0x2000),
+        rom()[:0x400],
     )
 
 
@@ -51,18 +67,30 @@ def _containers(damage: Damage, folder: Path) -> None:
     _all_commands(folder, damage.of(data, [range(len(data))]))
 
 
+def _read(data: bytes, reading: Reading) -> None:
+    """What is read is written again: of the same content it is the same file, but for sums that were wrong."""
+    with suppress(KinstError):
+        found = unpacked(np.frombuffer(data, np.uint8), reading)
+        if found.rebuild is not None:
+            again = found.rebuild(found.data)
+            assert found.rebuild(unpacked(np.frombuffer(again, np.uint8), reading).data) == again
+
+
 def _all_commands(folder: Path, data: bytes, *words: str) -> None:
     """Each reads the file, or says in one line why not; what was patched is explained, and comes back."""
+    for payload in ("", "b", "fallback/payload", "fallback/ramstage"):
+        _read(data, Reading("arm64" if words or payload else "", payload=payload))
+    if zlib.crc32(data) % 32:  # they take a hundred times as long
+        return
     image, patched, back = folder / "image.bin", folder / "patched.bin", folder / "back.bin"
     image.write_bytes(data)
     command(kinst_list, image, *words, "fbt:::")
-    command(kinst_list, image, *words, "--payload", "b", "fbt:::")
     command(kinst_rewrite, image, *words, "--probe", "kinst:::,fbt:::", "-o", patched)
     if patched.exists():
         assert command(kinst_diff, image, patched).exit_code == 0
         command(kinst_rewrite, "--restore", patched, "-o", back)
         assert back.read_bytes() == data
-    if zlib.crc32(data) % 16 == 0:  # it takes ten times as long
+    if zlib.crc32(data) % 512 == 0:
         command(kinst_run, image, *words, "--clock", "icount", "--timeout", "10us")
 
 
@@ -101,22 +129,27 @@ def _lines(drawn: tuple[bool, list[tuple[int, int, bytes]], str], folder: Path) 
 
 
 @cache
-def _patched(folder: Path) -> tuple[bytes, bytes, bytes]:
-    image, patched = folder / "first.bin", folder / "first.kinst.bin"
-    image.write_bytes(_CODE)
-    done = command(kinst_rewrite, image, *_RAW, *_CODE_RANGE, "--probe", "fbt:::", "-o", patched)
-    assert done.exit_code == 0, done.stderr
-    return _CODE, patched.read_bytes(), path_beside(patched).read_bytes()
+def _patched() -> tuple[bytes, bytes, bytes]:
+    with tempfile.TemporaryDirectory() as name:
+        image, patched = Path(name) / "first.bin", Path(name) / "first.kinst.bin"
+        image.write_bytes(_CODE)
+        done = command(kinst_rewrite, image, *_RAW, *_CODE_RANGE, "--probe", "fbt:::", "-o", patched)
+        assert done.exit_code == 0, done.stderr
+        return _CODE, patched.read_bytes(), path_beside(patched).read_bytes()
 
 
 def _manifests(damage: Damage, folder: Path) -> None:
-    original, content, manifest = _patched(folder)
+    original, content, manifest = _patched()
     image, patched, back = folder / "image.bin", folder / "patched.bin", folder / "back.bin"
-    image.write_bytes(original)
     head = 16 + int.from_bytes(manifest[12:16], "little")
     is_file = damage.base == 1
     patched.write_bytes(damage.of(content, [range(len(content))]) if is_file else content)
     path_beside(patched).write_bytes(manifest if is_file else damage.of(manifest, [range(head), range(len(manifest))]))
+    with suppress(KinstError):
+        contained(patched)
+    if zlib.crc32(repr(damage).encode()) % 32:
+        return
+    image.write_bytes(original)
     command(kinst_list, patched, "fbt:::")
     command(kinst_diff, image, patched)
     command(kinst_rewrite, "--restore", patched, "-o", back)
@@ -124,6 +157,6 @@ def _manifests(damage: Damage, folder: Path) -> None:
     command(kinst_run, "-l", patched, "-n", "fbt:::")
 
 
-IMAGE_FILES: Final = Kind("image-files", damages(9), _containers)
+IMAGE_FILES: Final = Kind("image-files", damages(11), _containers)
 HEX_LINES: Final = Kind("hex-lines", _LINES, _lines)
 BESIDE: Final = Kind("beside", damages(2), _manifests)

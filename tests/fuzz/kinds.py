@@ -16,7 +16,7 @@ from tests.fuzz.pci import PCI
 from tests.fuzz.programs import PROGRAMS
 from tests.fuzz.rings import RINGS
 from tests.fuzz.traffic import TRAFFIC
-from tests.fuzz.types_and_names import BTF, SYMBOLS
+from tests.fuzz.types_and_names import BTF, NAMES, SYMBOLS
 from tests.fuzz.virtio import VIRTIO
 
 KINDS: Final[dict[str, Kind]] = {
@@ -31,6 +31,7 @@ KINDS: Final[dict[str, Kind]] = {
         DWARF,
         BTF,
         SYMBOLS,
+        NAMES,
         TRAFFIC,
         VIRTIO,
         CODE,

@@ -1,5 +1,6 @@
 """Damaged BTF and symbol files: what names types and functions beside the image's own debug information."""
 
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -9,6 +10,9 @@ from hypothesis import strategies as st
 from kinst.rewriter.cli import list_probes as kinst_list
 from kinst.rewriter.cli import rewrite as kinst_rewrite
 from kinst.runtime.cli import run as kinst_run
+from kinst.targets.elf.sections import CodeRegion
+from kinst.targets.errors import ImageError
+from kinst.targets.names.symbol_file import read_symbol_file
 from tests.fuzz.bytes_changed import Damage, damages
 from tests.fuzz.kind import Kind, command
 from tests.targets.debuginfo.btf_writer import Section
@@ -96,6 +100,15 @@ def _stripped() -> bytes:
     return elf64(EM_RISCV, _BASE, [Part(".text", _BASE, _CODE, 5)])
 
 
+def _names(drawn: tuple[list[str], str], folder: Path) -> None:
+    lines, end = drawn
+    names = folder / "names"
+    names.write_bytes(end.join(lines).encode(errors="surrogatepass"))
+    for regions in ((), (CodeRegion(_BASE, 0, len(_CODE)),)):
+        with suppress(ImageError):
+            read_symbol_file(names, regions=regions)
+
+
 def _symbols(drawn: tuple[list[str], str], folder: Path) -> None:
     lines, end = drawn
     image, names = folder / "image.elf", folder / "System.map"
@@ -107,4 +120,5 @@ def _symbols(drawn: tuple[list[str], str], folder: Path) -> None:
 
 
 BTF: Final = Kind("btf", damages(1), _types)
+NAMES: Final = Kind("names", _FILES, _names)
 SYMBOLS: Final = Kind("symbols", _FILES, _symbols)

@@ -38,7 +38,7 @@ def read(data: bytes, reading: Reading = AS_IT_SAYS) -> tuple[bytes, str]:
 
 
 @pytest.mark.parametrize("version", [0, 1, 2, 3])
-@pytest.mark.parametrize("page", ["2048", "16384"])
+@pytest.mark.parametrize("page", ["2048", pytest.param("16384", marks=pytest.mark.long)])
 def test_the_kernel_that_mkbootimg_packs_is_read(version: int, page: str, tmp_path: Path) -> None:
     if shutil.which("mkbootimg") is None:
         pytest.skip("no mkbootimg")

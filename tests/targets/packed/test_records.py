@@ -90,6 +90,15 @@ def test_only_what_changes_is_written() -> None:
         assert memory(read("\r\n".join(new)))[0][1] == bytes([0, 1, 2, 0xFC, *range(4, 16)])
 
 
+def test_lines_of_a_segment_keep_their_own_addresses() -> None:
+    found = read("\n".join((":020000021001EB", ":0400080001020304EA", ":00000001FF")))
+    assert memory(found) == [(0x1_0018, bytes([1, 2, 3, 4]))]
+    elf = found.data.copy()
+    memory_of(elf)[0].data[:] = 0
+    assert found.rebuild is not None
+    assert found.rebuild(elf).decode().split("\n")[1] == ":0400080000000000F4"
+
+
 def test_new_lines_are_counted() -> None:
     new = with_more(read("\n".join(S_LINES)), 0x123450, bytes(33)).decode().split("\n")
     assert [line[:2] for line in new] == ["S0", "S1", "S2", "S2", "S2", "S2", "S5", "S9"]

@@ -169,7 +169,7 @@ def tool(*words: object) -> str:
     return subprocess.run([*map(str, words)], check=True, capture_output=True, text=True).stdout
 
 
-@pytest.mark.parametrize("external", [False, True])
+@pytest.mark.parametrize("external", [pytest.param(False, marks=pytest.mark.long), True])
 def test_what_mkimage_makes_is_patched_and_restored(external: bool, tmp_path: Path) -> None:  # noqa: FBT001
     data, start, _ = flat_image(SAMPLES / "kernel-riscv64.elf")
     plain, tree, path, out, back = (tmp_path / name for name in ("k.bin", "k.its", "k.itb", "p.itb", "back.itb"))
