@@ -17,6 +17,7 @@ from kinst.rewriter.shell.file_name import TextWithFile
 from kinst.rewriter.shell.progress import bars, silent
 from kinst.runtime.commandline.completion import complete_file
 from kinst.runtime.commandline.files import file_of_image
+from kinst.runtime.commandline.log_options import log_options
 from kinst.runtime.commandline.options import (
     ABSENT,
     END_ON_PANIC,
@@ -38,6 +39,7 @@ from kinst.runtime.dlang.options import OptionError, Options
 from kinst.runtime.dlang.syntax.language import VERSION
 from kinst.runtime.machine.configuration import ClockKind, Configuration, mapped
 from kinst.runtime.tracing.host.limits import Limits, limits
+from kinst.runtime.tracing.host.log_request import log_request
 from kinst.runtime.tracing.output_format import Format
 from kinst.runtime.tracing.programs.program_text import Origin, ProgramText, read_script
 from kinst.runtime.tracing.request import Request
@@ -70,6 +72,7 @@ _OF_IMAGES: Final = (
     "users",
     "input",
     *READING,
+    "log",
 )  # options
 # Options that --read cannot use.
 _OF_RUNS: Final = frozenset(_OF_IMAGES) - {"machine", "debug_file", "force_code", "modules", *READING}
@@ -106,6 +109,7 @@ class _Ordered(Command):
 @machine_options
 @console_options
 @run_options
+@log_options
 @click.pass_context
 def run(ctx: click.Context, /, words: tuple[str, ...], **given: Any) -> None:  # one for each option
     """Run a kernel or firmware image, emulated, and D programs when probes fire.
@@ -341,5 +345,6 @@ def _request(ctx: click.Context, image: Path | None, arguments: tuple[str, ...],
         ends_on_panic=given["on_panic"] == END_ON_PANIC,
         csv_is_safe=given["csv_safe"],
         progress=silent if given["d_quiet"] else bars(unescaped(sys.stderr)),
+        log=log_request(given["log"], given["log_file"]),
         is_verbose=given["is_verbose"],
     )

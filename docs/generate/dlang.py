@@ -18,8 +18,11 @@ from kinst.runtime.dlang.types.types import VOID
 from kinst.runtime.providers.dtrace import DtraceProvider
 from kinst.runtime.providers.fbt import FBT
 from kinst.runtime.providers.kinst import KINST
+from kinst.runtime.providers.mem import MemProvider
+from kinst.runtime.providers.mmio import MmioProvider
 from kinst.runtime.providers.plugged import ENTRY_POINTS, OWN
 from kinst.runtime.providers.profile import ProfileProvider
+from kinst.runtime.providers.trap import TrapProvider
 
 DESCRIBED: Final[Mapping[str, Any]] = tomllib.loads(Path(__file__).with_name("descriptions.toml").read_text())
 LEADS: Final[Mapping[str, str]] = DESCRIBED["leads"]  # what a page begins with
@@ -71,7 +74,8 @@ def options() -> list[Entry]:
 def providers() -> list[Entry]:
     """Those that come with the tool."""
     registered = [DtraceProvider.registration, ProfileProvider.registration, KINST, FBT]
-    names = [one.name for one in registered] + [_STATIC, *OWN, *PROJECT["entry-points"][ENTRY_POINTS]]
+    watching = [one.registration.name for one in (MmioProvider, MemProvider, TrapProvider)]
+    names = [one.name for one in registered] + [_STATIC, *watching, *OWN, *PROJECT["entry-points"][ENTRY_POINTS]]
     return _entries("providers", dict.fromkeys(names, ""), in_order=True)
 
 

@@ -12,6 +12,7 @@ from typing import Final
 
 from kinst.runtime.engine.register_file import RegisterFile
 from kinst.runtime.engine.state_words import StateWords, first_word
+from kinst.runtime.engine.windowed.access_place import AccessPlace
 from kinst.targets.arch.facts import EngineFacts
 
 _WANTED: Final = 0x80  # a value that every hidden register can hold: mip's machine timer bit, a hart's number
@@ -69,6 +70,10 @@ class CpuStates:
         if key not in self._files:
             self._files[key] = self._register_file(context, "uc_context_reg_read", "uc_context_reg_write")
         return self._files[key]
+
+    def access_place(self) -> AccessPlace:
+        """What restores the running CPU's state in the middle of a block. Between two runs."""
+        return AccessPlace(self._library, self._handle, self._facts.library_suffix)
 
     def _register_file(self, handle: ctypes.c_void_p, read: str, write: str) -> RegisterFile:
         store = partial(self._set_hidden_live) if handle is self._handle else partial(self._set_hidden, handle)

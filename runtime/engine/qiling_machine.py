@@ -41,6 +41,7 @@ from kinst.runtime.engine.system_instructions import (
     tlbi_address,
 )
 from kinst.runtime.engine.walk_cache import WalkCache
+from kinst.runtime.engine.windowed.windows import callbacks, widen
 from kinst.runtime.paging.walker import Access
 from kinst.targets.arch.facts import ArchFacts
 
@@ -49,8 +50,6 @@ _Result = TypeVar("_Result")
 _TLB_FILL = ctypes.CFUNCTYPE(
     ctypes.c_bool, _Handle, ctypes.c_uint64, ctypes.c_int, ctypes.POINTER(ctypes.c_uint64), _Handle
 )
-_IO_READ = ctypes.CFUNCTYPE(ctypes.c_uint64, _Handle, ctypes.c_uint64, ctypes.c_uint, _Handle)
-_IO_WRITE = ctypes.CFUNCTYPE(None, _Handle, ctypes.c_uint64, ctypes.c_uint, ctypes.c_uint64, _Handle)
 _PORT_IN = ctypes.CFUNCTYPE(ctypes.c_uint32, _Handle, ctypes.c_uint32, ctypes.c_int, _Handle)
 _PORT_OUT = ctypes.CFUNCTYPE(None, _Handle, ctypes.c_uint32, ctypes.c_int, ctypes.c_uint32, _Handle)
 _CODE = ctypes.CFUNCTYPE(None, _Handle, ctypes.c_uint64, ctypes.c_uint32, _Handle)
@@ -300,20 +299,16 @@ class QilingMachine:
         self._check(status)
         self._ql.knows_memory(address, len(buffer))
 
-    def map_window(self, address: int, size: int, window: Window) -> None:
-        """Send accesses to [address, address + size) to `window`; both page-aligned."""
-
-        def read(_uc: int, offset: int, width: int, _data: int) -> int:
-            return self._guarded(0, window.read, offset, width) & (1 << 8 * width) - 1
-
-        def write(_uc: int, offset: int, width: int, value: int, _data: int) -> None:
-            self._guarded(None, window.write, offset, width, value & (1 << 8 * width) - 1)
-
-        callbacks = _IO_READ(read), _IO_WRITE(write)
-        self._kept.append(callbacks)
+    def map_window(self, address: int, size: int, window: Window, *, is_wide: bool = False) -> None:
+        """Send accesses to [address, address + size) to `window`; both page-aligned. Those of eight bytes come in two
+        halves, unless it `is_wide`."""
+        read, write = functions = callbacks(window, self._guarded)
+        self._kept.append(functions)
         bounds = ctypes.c_uint64(address), ctypes.c_uint64(size)
-        reads, writes = (self._counting.alone(callback, is_memory=True) for callback in callbacks)
+        reads, writes = (self._counting.alone(callback, is_memory=True) for callback in (read, write))
         self._check(self._library.uc_mmio_map(self._handle, *bounds, reads, None, writes, None))
+        if is_wide:
+            widen(self._handle.value or 0, address, size, (reads.value or 0, writes.value or 0))
         self._ql.knows_window(address, size, window.read, window.write)
 
     def translator(self, access: Access) -> Callable[[int], int | None]:

@@ -21,6 +21,10 @@ class RegisterFrame:
         self.address = ctypes.addressof(self._values)
         self.read = self._batch("uc_reg_read_batch", range(count))
 
+    def another(self) -> "RegisterFrame":
+        """A frame of the same CPU with `regs` of its own."""
+        return RegisterFrame(self._library, self._handle, self._register_numbers)
+
     def writer(self, indexes: Sequence[int]) -> Callable[[], int]:
         """A function that writes the registers at `indexes` back, with the PC last, since that ends the translated
         block."""

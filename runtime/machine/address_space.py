@@ -7,20 +7,23 @@ trampolines' addresses go to the guest's own memory, so trampolines may be at ad
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum
-from typing import Protocol
+from typing import TypeVar
 
 from kinst.runtime.engine.qiling_machine import QilingMachine
 from kinst.runtime.machine.bus import Bus
 from kinst.runtime.machine.held_pages import HELD, HeldPages, PartlyCleared
 from kinst.runtime.machine.memory import PhysicalMemory
-from kinst.runtime.machine.physical.frames import OPEN_BUS, OPEN_BUS_CODE, PAGE, TRAMPOLINE_FRAMES
+from kinst.runtime.machine.physical.frames import MIRROR, MIRROR_SIZE, OPEN_BUS, OPEN_BUS_CODE, PAGE, TRAMPOLINE_FRAMES
+from kinst.runtime.machine.watching.mirrored_pages import MemoryWatcher, MirroredPages
+from kinst.runtime.machine.watching.open_pages import OpenPages
+from kinst.runtime.machine.watching.page_watchers import CodeWatcher, StoreGuard
 from kinst.runtime.paging.walker import Access, PageFault, Permission, Registers, StorePhysical, Translation, Walker
 from kinst.targets.errors import GuestError, MachineError
 
 # Plain numbers: there are thousands of misses a second, and enum flags are slow.
 _EXECUTE, _READ, _WRITE = int(Permission.EXECUTE), int(Permission.READ), int(Permission.WRITE)
-_READ_WRITE = _READ | _WRITE
-_PAGE_SHIFT, _MOST_BLOCKS = 12, 1 << 16
+_READ_WRITE, _PAGE_SHIFT, _MOST_BLOCKS = _READ | _WRITE, 12, 1 << 16
+_Answer = TypeVar("_Answer")
 NothingThere = Callable[[int, Access], PageFault | None]
 
 
@@ -30,44 +33,6 @@ class Stage(Enum):
     LOADED = "loaded"  # it has not run yet
     PHYSICAL = "physical"  # it does not translate, or uses tables that its loader made
     TRANSLATED = "translated"  # only what its own tables map is memory
-
-
-class CodeWatcher(Protocol):
-    """Decides what is executed in some pages. `kinst.runtime.patched.deferred` implements it."""
-
-    @property
-    def pages(self) -> frozenset[int]:
-        """The numbers of its physical pages. Fetches from them go elsewhere; loads and stores do not."""
-        ...
-
-    def frame(self, number: int, address: int) -> int:
-        """The number of the physical page to execute instead, for a fetch at a virtual address."""
-        ...
-
-    def written(self, number: int) -> None:
-        """The guest is about to store to a page."""
-        ...
-
-    def asks(self, number: int) -> int:
-        """The address in the host's memory of a 64-bit word that is 0 while `frame` need not be called for a page."""
-        ...
-
-    def real(self, physical: int) -> int:
-        """The address in a watched page, for an address in the page that is executed instead; any other address as it
-        is."""
-        ...
-
-
-class StoreGuard(Protocol):
-    """Notified of the first store to each of some pages, unless it is by their owner's code."""
-
-    def is_own(self, pc: int, page: int) -> bool:
-        """Whether the code that stores to a physical page is the owner's. `pc`: where its block begins."""
-        ...
-
-    def stored(self, pc: int, address: int) -> None:
-        """Code of another owner, at a PC, is about to store to an address; both are virtual."""
-        ...
 
 
 def _forget(_physical: int, _value: int) -> None:
@@ -111,7 +76,11 @@ class AddressSpace:
         self._exact: int | None = None  # the address to which the trap path or a model stores, if pages are guarded
         self._is_guarded_store = False  # the running instruction's store was to one of them
         self.device_pages: set[int] = set()
-        self.open_page = 0  # physical address of the last accessed page that nothing answers
+        self.open_pages = OpenPages(self._forget)
+        self.mirror: MirroredPages | None = None
+        self._real: Callable[[int], int] = int  # the RAM's address for the engine's; a mirror has others
+        self.nothing_at: tuple[int, int] | None = None  # the last access that faulted since nothing is there
+        self.is_asking = False  # whether the trap path or a model accesses a device
         self._has_only_aliases = False
         self._on_alias: list[Callable[[int], None]] = []
         self._nothing_there, self._code_found = nothing_there, code_found
@@ -326,6 +295,8 @@ class AddressSpace:
     def _grant(self, address: int, translation: Translation, access: Access) -> tuple[int, int] | None:
         """The physical address and permissions of the TLB entry; None: a fault."""
         granted = self._grant_memory(address, translation, access)
+        if self.mirror is not None and granted is not None:
+            granted = self.mirror.granted(granted, access)
         return self._grant_guarded(granted, access) if self._guarded and granted is not None else granted
 
     def _grant_memory(self, address: int, translation: Translation, access: Access) -> tuple[int, int] | None:
@@ -389,11 +360,26 @@ class AddressSpace:
             return known, _READ_WRITE
         self.fault = self._nothing_there(address, access)
         if self.fault is not None:
+            self.nothing_at = address, physical
             return None
         if access is Access.FETCH:
             return OPEN_BUS_CODE | physical & 0xFFF, _EXECUTE
-        self.open_page = physical & -PAGE
-        return OPEN_BUS | physical & 0xFFF, _READ_WRITE
+        return self.open_pages.frame(physical), _READ_WRITE
+
+    def watch_memory(self, addresses: range, access: Access, watcher: MemoryWatcher) -> None:
+        """Call `watcher` with each load, or store, of physical RAM. Between two runs. Raises MachineError."""
+        if self.mirror is None:
+            self.mirror = MirroredPages(self._memory)
+            self._real = self.mirror.real
+            self._engine.map_window(MIRROR, MIRROR_SIZE, self.mirror, is_wide=True)
+        self.mirror.watch(addresses, access, watcher)
+        self._forget()
+
+    def unwatch_memory(self, watcher: MemoryWatcher) -> None:
+        """Call it no more."""
+        if self.mirror is not None:
+            self.mirror.unwatch(watcher)
+            self._forget()
 
     # -- accesses of the trap path ------------------------------------------------------------------------------------
 
@@ -408,10 +394,19 @@ class AddressSpace:
         try:
             return self._load(physical, size)
         except MachineError:
+            if self.mirror is not None and physical >= MIRROR:
+                return self._ask(self.mirror.read, physical - MIRROR, size)
             if not self._is_on_bus(physical):
                 raise
-            parts = [(at, self._bus.read(physical + at, min(size, 8))) for at in range(0, size, 8)]
+            parts = [(at, self._ask(self._bus.read, physical + at, min(size, 8))) for at in range(0, size, 8)]
             return sum(part << 8 * at for at, part in parts)
+
+    def _ask(self, access: Callable[..., _Answer], *arguments: int) -> _Answer:
+        self.is_asking = True
+        try:
+            return access(*arguments)
+        finally:
+            self.is_asking = False
 
     def _is_on_bus(self, physical: int) -> bool:
         """Whether a device or nothing (`OPEN_BUS`) is at the address, as for the guest's own instructions."""
@@ -427,7 +422,9 @@ class AddressSpace:
             self._is_observing = False
         if found is None:
             found = self._observed
-        return None if found is None else found & ~0xFFF | address & 0xFFF  # the TLB callback knows only the page
+        return (
+            None if found is None else self._real(found & ~0xFFF | address & 0xFFF)
+        )  # the TLB callback knows only the page
 
     def _translate_unseen(self, address: int) -> int | None:
         try:
@@ -449,7 +446,7 @@ class AddressSpace:
         physical = self._to_write(address)
         if physical is None:
             self.fault = None
-        return physical
+        return None if physical is None else self._real(physical)
 
     def store(self, address: int, size: int, value: int) -> None:
         """Write `size` bytes of virtual memory as the running CPU would; raises PageFault."""
@@ -458,17 +455,20 @@ class AddressSpace:
             self.physical(address + first, Access.WRITE)  # fault before anything is written
             self.store(address, first, value)
             self.store(address + first, size - first, value >> 8 * first)
-            return
+            return None
         physical = self._to_write(address)
         if physical is None:
             raise self.exact_fault(address, Access.WRITE)
         try:
             self._store(physical, size, value)
         except MachineError:
+            if self.mirror is not None and physical >= MIRROR:
+                return self._ask(self.mirror.write, physical - MIRROR, size, value)
             if not self._is_on_bus(physical):
                 raise
             for at in range(0, size, 8):
-                self._bus.write(physical + at, min(size, 8), value >> 8 * at & (1 << 8 * min(size, 8)) - 1)
+                part = value >> 8 * at & (1 << 8 * min(size, 8)) - 1
+                self._ask(self._bus.write, physical + at, min(size, 8), part)
 
     def fetch(self, address: int, size: int) -> bytes:
         """Read instruction bytes as the running CPU would; raises PageFault."""

@@ -6,9 +6,12 @@ from typing import Final
 
 from kinst.runtime.machine.device import Device
 from kinst.runtime.machine.physical.unmodelled import Unmodelled
+from kinst.runtime.paging.walker import Access
 from kinst.targets.errors import MachineError
 
 _LAST_PORT: Final = 0xFFFF
+# Called with an access, its address, its size in bytes, the value, and whether a device has answered.
+BusWatcher = Callable[[Access, int, int, int, bool], None]
 
 
 class Bus:
@@ -38,6 +41,30 @@ class Bus:
                     raise MachineError(f"device at {address:#x}: overlaps the one at {start:#x}")
         self._starts.insert(at, address)
         self._devices.insert(at, device)
+
+    def watch(self, watcher: BusWatcher | None) -> None:
+        """From now on, call `watcher` with each access: with a read after it, with a write before it. None: nobody is
+        called, as at first, and that costs an access nothing."""
+        for name in ("read", "write"):
+            vars(self).pop(name, None)
+        if watcher is None:
+            return
+        read, write = self.read, self.write
+
+        def watched_read(address: int, size: int) -> int:
+            value = read(address, size)
+            watcher(Access.READ, address, size, value, self.answers(address, size))
+            return value
+
+        def watched_write(address: int, size: int, value: int) -> None:
+            watcher(Access.WRITE, address, size, value, self.answers(address, size))
+            write(address, size, value)
+
+        vars(self).update(read=watched_read, write=watched_write)  # in place of the methods, for this object
+
+    def answers(self, address: int, size: int) -> bool:
+        """Whether a device answers an access."""
+        return self._find(address) is not None
 
     def _find(self, address: int) -> tuple[Device, int] | None:
         at = bisect_right(self._starts, address) - 1
@@ -86,6 +113,11 @@ class PortBus(Bus):
     def attach_whole(self, device: Device, address: int) -> None:
         """Let a device answer accesses to all of its ports at once."""
         self._whole[address, device.size] = device
+
+    def answers(self, address: int, size: int) -> bool:
+        """Whether a device answers an access, or a part of it."""
+        ports = (address + at & _LAST_PORT for at in range(size))
+        return (address, size) in self._whole or any(self._find(port) is not None for port in ports)
 
     def read(self, address: int, size: int) -> int:
         """Read `size` ports from `address` on."""

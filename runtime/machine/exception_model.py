@@ -7,7 +7,7 @@ before the model is called: the site, or after the displaced instruction the nex
 trampolines, and the guest never sees one.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Protocol
@@ -42,6 +42,18 @@ class Outcome(IntEnum):
     RESET = 4  # nothing can be delivered, which is how guests ask for a reset: the machine is reset
 
 
+class Names(Protocol):
+    """The names of what a machine's CPUs take; `exceptions.names` has them."""
+
+    def all(self) -> Sequence[tuple[bool, str]]:
+        """All names, each once, with whether they are interrupts."""
+        ...
+
+    def of(self, taken: "Taken") -> str:
+        """The name of what is taken."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class SystemRegister:
     """An arm64 system register by encoding, as UC_HOOK_INSN for MRS and MSR reports it."""
@@ -53,8 +65,29 @@ class SystemRegister:
     op2: int
 
 
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """An exception or interrupt that a CPU is about to take. `exceptions.names` has the names of numbers."""
+
+    number: int  # arm64: the exception class, or the vector of an interrupt; riscv64: the cause; amd64: the vector
+    pc: int  # of the instruction that raised it, or that it comes before; of a call, what follows it
+    address: int = 0  # FAR_ELx, xtval or CR2, if the CPU sets it
+    syndrome: int = 0  # ESR_ELx, xcause or the error code
+    is_interrupt: bool = False
+
+
+TakenWatcher = Callable[[Taken], None]
+
+
 class ExceptionModel(Protocol):
     """One machine's way of taking exceptions and interrupts."""
+
+    taken: TakenWatcher | None  # called before the CPU takes one, with all registers as they were; None: nobody is
+
+    @property
+    def taken_names(self) -> Names:
+        """The names of what it takes."""
+        ...
 
     @property
     def interrupt_mask(self) -> tuple[str, int, int] | None:
@@ -128,6 +161,11 @@ class ExceptionModel(Protocol):
 
     def lines_changed(self, cpu: Cpu) -> None:
         """Called before the CPU continues after `cpu.lines` changed: write them to where the guest reads them (mip)."""
+        ...
+
+    def entered(self, cpu: Cpu) -> tuple[Taken, Mapping[str, int]] | None:
+        """At one of `vectors`: the interrupt that Unicorn has delivered, and the registers outside the trap frame that
+        it has changed, as they were before; None: the code is there for another reason."""
         ...
 
     def vectors(self, cpu: Cpu) -> Sequence[int]:

@@ -25,11 +25,19 @@ from kinst.runtime.machine.hooks import NO_HOOKS, Interlude, InterruptWatcher, M
 from kinst.runtime.machine.host_alarm import host_alarm
 from kinst.runtime.machine.loading.placed_files import PlacedFiles
 from kinst.runtime.machine.memory import PhysicalMemory
-from kinst.runtime.machine.physical.frames import OPEN_BUS, OPEN_BUS_CODE, PAGE, UNMODELLED, UNMODELLED_PAGES
+from kinst.runtime.machine.physical.frames import (
+    OPEN_BUS,
+    OPEN_BUS_CODE,
+    OPEN_BUS_SIZE,
+    PAGE,
+    UNMODELLED,
+    UNMODELLED_PAGES,
+)
 from kinst.runtime.machine.physical.unmodelled import Unmodelled
 from kinst.runtime.machine.serial_line import SerialLine
 from kinst.runtime.machine.timed import TimedDevices
 from kinst.runtime.machine.translation_switch import TranslationSwitch
+from kinst.runtime.machine.watching.accesses import DeviceAccesses
 from kinst.runtime.paging.registry import new_walker
 from kinst.runtime.paging.walker import Access, PageFault
 from kinst.runtime.trap.trap import Port, TrapPath
@@ -81,7 +89,8 @@ class System:
         self.unmodelled = Unmodelled(facts, self.engine.pc)
         if self.unmodelled.is_used:
             self._bus.otherwise, self.space.unmodelled = self.unmodelled, self.unmodelled.frame
-            self.engine.map_window(UNMODELLED, UNMODELLED_PAGES * PAGE, Window(self.unmodelled, UNMODELLED))
+            self.engine.map_window(UNMODELLED, UNMODELLED_PAGES * PAGE, Window(self._bus, UNMODELLED))
+        self.accesses = DeviceAccesses((self._bus, self.open_bus), self.ports, self.space, self.unmodelled.real)
         self.clock: MachineClock = self._make_clock(configuration.clock)
         self._turn_ends = self.exit_code = 0
         self._timed, self._observers = TimedDevices(), TimedDevices()
@@ -104,7 +113,7 @@ class System:
         self.progress = Progress(self.engine.live.get, self.arch.registers, self.arch.stack_pointer)
         self.events = EventDelivery(self, self.progress)
         self.trap = self._make_trap_path(counts_hits=counts_hits)
-        self.engine.map_window(OPEN_BUS, PAGE, Window(self.open_bus, 0))
+        self.engine.map_window(OPEN_BUS, OPEN_BUS_SIZE, Window(self.open_bus, OPEN_BUS))
         self.memory.add_ram(OPEN_BUS_CODE, PAGE)
         self.memory.write(OPEN_BUS_CODE, b"\xff" * PAGE)  # reads of an open bus give ones: so do fetches
         self._hook_instructions()

@@ -170,7 +170,7 @@ class DeferredSites:
         return self._frames[number]
 
     def asks(self, number: int) -> int:
-        """See `kinst.runtime.machine.address_space.CodeWatcher`."""
+        """See `kinst.runtime.machine.watching.page_watchers.CodeWatcher`."""
         return ctypes.addressof(self._pages[number].asks)
 
     def _near(self, number: int) -> list[_Page]:

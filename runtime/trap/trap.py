@@ -237,6 +237,16 @@ class TrapPath:
         site, following = found
         return site if pc == slot else following
 
+    def shown(self, pc: int) -> int:
+        """As `original`, for an instruction that is executed at `pc`: it goes on there, and so does the FIRED state."""
+        if pc not in self.trampolines:
+            return pc
+        slot = pc - (pc - self.trampolines.start) % self._arch.slot_size
+        if self._arch.return_breakpoint is not None and self.fired and self.fired[-1][0] == slot:
+            return self.fired[-1][1]
+        found = self._slots.get(slot) or self._counted_in(slot)
+        return pc if found is None else found[0]
+
     def _counted_in(self, slot: int) -> tuple[int, int] | None:
         """The counted site that runs in a trampoline, for which there is no FIRED state, and the next instruction."""
         return None if self.counted is None else self.counted.user(slot)

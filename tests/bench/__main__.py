@@ -4,7 +4,8 @@ Runs of all ways are interleaved, and medians compared: this is the only thing t
 nanoseconds. A hit's cost is what it adds to the plain call of the same machine.
 
 After that what clauses of D add to it: see `tests.bench.clauses`; what a hit costs in a Qiling object that its user
-made: see `tests.bench.attached`; what a look into the debug information of a kernel costs: see
+made: see `tests.bench.attached`; what a probe of memory costs: see `tests.bench.watched`; what a look into the debug
+information of a kernel costs: see
 `tests.bench.debuginfo`; what gdb on QEMU's stub takes for one: see `tests.bench.gdb`; and what rewriting takes: see
 `tests.bench.bulk`. Last boots of Linux without probes and with all functions counted, beside QEMU: see
 `tests.bench.linux`.
@@ -21,7 +22,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from kinst.runtime.hits.actions import NOTHING, Reads
-from tests.bench import attached, bulk, clauses, debuginfo, gdb, linux
+from tests.bench import attached, bulk, clauses, debuginfo, gdb, linux, watched
 from tests.bench.alone import AloneRun
 from tests.bench.baselines import QilingRun
 from tests.bench.ours import OurRun
@@ -143,6 +144,7 @@ def main() -> None:
     clauses.main()
     gdb.main()
     attached.main()
+    watched.main()
     debuginfo.main()
     bulk.main()
     linux.main()

@@ -53,7 +53,7 @@ _INSIDE: Final = re.compile(
     re.DOTALL,
 )
 _OUTSIDE: Final = re.compile(
-    rf"{_BLANKS}(?:(?P<word>[-$:a-zA-Z_.?*\\\[\]!][-$:0-9a-zA-Z_.`?*\\\[\]!]*+)|{_LAYOUT}|{_INTEGER}"
+    rf"{_BLANKS}(?:(?P<word>[-$:a-zA-Z_.?*\\\[\]!][-+$:0-9a-zA-Z_.`?*\\\[\]!]*+)|{_LAYOUT}|{_INTEGER}"
     r"|(?P<mark>[/,{])|(?P<other>.))",
     re.DOTALL,
 )

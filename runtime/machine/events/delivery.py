@@ -12,6 +12,7 @@ from kinst.runtime.machine.configuration import End
 from kinst.runtime.machine.cpu import VirtualCpu
 from kinst.runtime.machine.events.progress import Progress
 from kinst.runtime.machine.exception_model import Event, ExceptionModel, Outcome, Source
+from kinst.runtime.machine.watching.accesses import DeviceAccesses
 from kinst.runtime.paging.walker import PageFault
 from kinst.runtime.trap.trap import TrapPath
 from kinst.targets.arch.facts import ArchFacts
@@ -51,6 +52,11 @@ class Stopped(Protocol):
     @property
     def current(self) -> VirtualCpu:
         """The CPU."""
+        ...
+
+    @property
+    def accesses(self) -> DeviceAccesses:
+        """Who listens to accesses of devices."""
         ...
 
     def instruction(self, address: int) -> bytes:
@@ -111,6 +117,7 @@ class EventDelivery:
         if self._instead is not None:
             self._instead(fault, pc)
             return
+        machine.accesses.faulted(fault)
         self._outcome(machine.exceptions.page_fault(machine.current, fault), pc, what := str(fault))
         self._progress.fault(pc, machine.engine.pc(), what, fault.address)
 

@@ -5,11 +5,11 @@ become a double fault. Outside long mode nothing can be delivered: kernels leave
 IDT.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from kinst.runtime.machine.exception_model import Event, Outcome, Source, SystemRegister
+from kinst.runtime.machine.exception_model import Event, Outcome, Source, SystemRegister, Taken, TakenWatcher
 from kinst.runtime.machine.exceptions.amd64_cpuid import identify
 from kinst.runtime.machine.exceptions.amd64_model_specific import INTERCEPTED
 from kinst.runtime.machine.exceptions.amd64_segments import (
@@ -25,6 +25,7 @@ from kinst.runtime.machine.exceptions.amd64_segments import (
     load_null_stack,
 )
 from kinst.runtime.machine.exceptions.amd64_tables import is_in_tables, reads_descriptors
+from kinst.runtime.machine.exceptions.names import AMD64_NAMES
 from kinst.runtime.machine.machine import Cpu, Space
 from kinst.runtime.paging.amd64 import CR4_LA57, EFER_LMA, ERROR_PROTECTION, ERROR_USER, is_canonical
 from kinst.runtime.paging.walker import Access, PageFault, Registers
@@ -117,6 +118,7 @@ class Amd64Exceptions:
 
     interrupt_mask: Final = ("rflags", IF, IF)
     system_registers: Final[frozenset[SystemRegister]] = frozenset()
+    taken_names: Final = AMD64_NAMES
     instructions: Final = frozenset({"syscall", "cpuid", "rdtsc", "rdtscp"})
 
     def __init__(
@@ -137,6 +139,7 @@ class Amd64Exceptions:
             answer_reads: executes the RDMSR that a CPU has been stopped at.
             processors: the number of CPUs that CPUID reports.
         """
+        self.taken: TakenWatcher | None = None
         self._source, self._space = source, space
         self._time_stamp, self._answer_reads, self._processors = time_stamp, answer_reads, processors
         self._started = 1  # CPUs that run
@@ -251,7 +254,7 @@ class Amd64Exceptions:
             vector = NMI
         else:
             vector = self._source.acknowledge(cpu.number, number)
-        self._must_raise(cpu, vector)
+        self._must_raise(cpu, vector, is_interrupt=True)
 
     def wakes(self, cpu: Cpu) -> bool:
         """Whether hlt ends: by an NMI, or by an interrupt that would be taken."""
@@ -263,6 +266,10 @@ class Amd64Exceptions:
     def vectors(self, cpu: Cpu) -> Sequence[int]:
         """None: interrupts are delivered here."""
         return ()
+
+    def entered(self, cpu: Cpu) -> tuple[Taken, Mapping[str, int]] | None:
+        """Never called: there are no `vectors`."""
+        return None
 
     def interrupted(self, cpu: Cpu) -> int | None:
         """Never called: there are no `vectors`."""
@@ -295,18 +302,21 @@ class Amd64Exceptions:
         cpu.registers.set("rdx", value >> 32)
         return True
 
-    def _must_raise(self, cpu: Cpu, vector: int) -> None:
+    def _must_raise(self, cpu: Cpu, vector: int, *, is_interrupt: bool = False) -> None:
         """Deliver an exception or interrupt that must succeed. Raises GuestError if it cannot be delivered."""
-        if self._raise(cpu, vector, 0) is not Outcome.RESUME:
+        if self._raise(cpu, vector, 0, is_interrupt=is_interrupt) is not Outcome.RESUME:
             place, what = cpu.registers.get("rip"), self.name(Event(Source.INTERRUPT, vector))
             raise GuestError(f"CPU {cpu.number} at {place:#x}: {what}, which cannot be delivered")
 
-    def _raise(self, cpu: Cpu, vector: int, code: int, *, is_software: bool = False) -> Outcome:
+    def _raise(
+        self, cpu: Cpu, vector: int, code: int, *, is_software: bool = False, is_interrupt: bool = False
+    ) -> Outcome:
         """Deliver an exception. A fault during delivery is combined by table 6-5; WEDGED or RESET after the third."""
         if not cpu.registers.get("efer") & EFER_LMA:
             return Outcome.WEDGED
         while True:
             before = _interrupted(cpu.registers)
+            self._tell(cpu, before.rip, vector, code, is_interrupt=is_interrupt)
             try:
                 pushed = code if vector in _WITH_ERROR_CODE and not is_software else None
                 _deliver(cpu, before, vector, pushed, is_software=is_software)
@@ -325,7 +335,13 @@ class Amd64Exceptions:
                 vector, code = DOUBLE_FAULT, 0
             else:
                 vector, code = second, second_code
-            is_software = False
+            is_software = is_interrupt = False
+
+    def _tell(self, cpu: Cpu, pc: int, vector: int, code: int, *, is_interrupt: bool) -> None:
+        """Tell of what is about to be delivered."""
+        if self.taken is not None:
+            address = cpu.registers.get("cr2") if vector == PAGE_FAULT else 0
+            self.taken(Taken(vector, pc, address, code, is_interrupt))
 
     def _system_call(self, cpu: Cpu) -> None:
         """SYSCALL (SDM volume 2): to LSTAR at privilege 0, RIP in RCX, RFLAGS in R11.

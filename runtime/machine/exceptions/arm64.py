@@ -10,10 +10,11 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, Protocol
 
 from kinst.runtime.machine.devices.arm.arm_timer import TIMER_REGISTERS
-from kinst.runtime.machine.exception_model import Event, Outcome, Source, SystemRegister
+from kinst.runtime.machine.exception_model import Event, Outcome, Source, SystemRegister, Taken, TakenWatcher
 from kinst.runtime.machine.exceptions.arm64_debug import REGISTERS, DebugRegisters
 from kinst.runtime.machine.exceptions.arm64_syndrome import (
     ALIGNMENT_FAULT,
+    CLASS_SHIFT,
     EXTERNAL_ABORT,
     Class,
     data_abort,
@@ -21,6 +22,7 @@ from kinst.runtime.machine.exceptions.arm64_syndrome import (
     syndrome,
     undefined,
 )
+from kinst.runtime.machine.exceptions.names import ARM64_NAMES, TakenNames
 from kinst.runtime.machine.held_pages import HELD
 from kinst.runtime.paging.walker import Access, PageFault
 from kinst.targets.errors import MachineError
@@ -126,11 +128,13 @@ class Arm64Exceptions:
     has_el2: bool = False
     shows_el3: bool = False
     midr: int | None = None  # the value of MIDR_EL1; None: Unicorn's
+    taken: TakenWatcher | None = field(default=None, init=False)
     _is_started: bool = field(default=False, init=False)
     _resets: dict[int, Callable[["Cpu"], None]] = field(default_factory=dict, init=False)
 
     interrupt_mask: tuple[str, int, int] | None = ("pstate", MASK_IRQ | MASK_FIQ, 0)
     instructions: frozenset[str] = frozenset()
+    taken_names: TakenNames = ARM64_NAMES
 
     # The timer's, those that have another value in Unicorn than on the board's CPU, and those that enable breakpoints.
     system_registers: frozenset[SystemRegister] = (
@@ -164,7 +168,7 @@ class Arm64Exceptions:
         if event.source is Source.INVALID or event.number in (Number.UNDEFINED, Number.FETCH_ABORT):
             return self._undefined(cpu, pc, event.source)
         if event.number in (Number.HVC, Number.SMC) and not (event.number == Number.HVC and self.has_el2):
-            return self.firmware.call(cpu)
+            return self._call(cpu, Class.HVC if event.number == Number.HVC else Class.SMC, pc)
         match event.number:
             case Number.BREAKPOINT:
                 self._enter_synchronous(cpu, syndrome(Class.BRK, immediate16(_word(cpu, pc))), pc)
@@ -240,7 +244,10 @@ class Arm64Exceptions:
         """Enter the IRQ or FIQ vector; the return address is the next instruction."""
         registers = cpu.registers
         target = self._interrupt_level(cpu, registers.get("pstate") >> 2 & 3, number)
-        _enter(cpu, Vector.FIQ if number == LINE_FIQ else Vector.IRQ, target, registers.get("pc"))
+        vector, pc = Vector.FIQ if number == LINE_FIQ else Vector.IRQ, registers.get("pc")
+        if self.taken is not None:
+            self.taken(Taken(vector, pc, is_interrupt=True))
+        _enter(cpu, vector, target, pc)
 
     def wakes(self, cpu: "Cpu") -> bool:
         """wfi ends with any interrupt, masked or not (D1.6.1)."""
@@ -257,6 +264,10 @@ class Arm64Exceptions:
     def vectors(self, cpu: "Cpu") -> Sequence[int]:
         """None: interrupts are delivered here."""
         return ()
+
+    def entered(self, cpu: "Cpu") -> tuple[Taken, Mapping[str, int]] | None:
+        """Never called: there are no `vectors`."""
+        return None
 
     def interrupted(self, cpu: "Cpu") -> int | None:
         """Never called: there are no `vectors`."""
@@ -306,6 +317,17 @@ class Arm64Exceptions:
         self._enter_synchronous(cpu, found[0], pc, address=found[1])
         return Outcome.RESUME
 
+    def _call(self, cpu: "Cpu", exception: Class, pc: int) -> Outcome:
+        """Call the firmware, which is below the guest; `pc` is behind the call."""
+        if self.taken is not None:
+            self._tell(syndrome(exception, immediate16(_word(cpu, pc - 4))), pc, 0)
+        return self.firmware.call(cpu)
+
+    def _tell(self, esr: int, pc: int, address: int) -> None:
+        """Tell of a synchronous exception."""
+        if self.taken is not None:
+            self.taken(Taken(esr >> CLASS_SHIFT, pc, address, esr))
+
     def _undefined(self, cpu: "Cpu", pc: int, source: Source) -> Outcome:
         """Deliver what Unicorn reports as an undefined instruction or a prefetch abort, steps and breakpoints
         included."""
@@ -319,7 +341,7 @@ class Arm64Exceptions:
         word, level = _word(cpu, pc), cpu.registers.get("pstate") >> 2 & 3
         if word & 0xFFE0001F == SMC_INSTRUCTION and level and self.has_el2:
             cpu.registers.set("pc", pc + 4)
-            return self.firmware.call(cpu)
+            return self._call(cpu, Class.SMC, pc + 4)
         self._enter_synchronous(cpu, undefined(word, level), pc)
         return Outcome.RESUME
 
@@ -335,6 +357,7 @@ class Arm64Exceptions:
     def _enter_synchronous(
         self, cpu: "Cpu", esr: int, return_address: int, *, address: int | None = None, minimum: int = 1
     ) -> None:
+        self._tell(esr, return_address, address or 0)
         registers = cpu.registers
         target = max(registers.get("pstate") >> 2 & 3, minimum)
         if target == 1 and self.has_el2 and registers.get("hcr_el2") & HCR_TGE:

@@ -16,6 +16,7 @@ class Class(IntEnum):
     WAIT = 0x01
     SVC = 0x15
     HVC = 0x16
+    SMC = 0x17
     SYSTEM_REGISTER = 0x18
     FETCH_LOWER = 0x20
     FETCH_SAME = 0x21
@@ -31,6 +32,7 @@ class Class(IntEnum):
     BRK = 0x3C
 
 
+CLASS_SHIFT = 26  # of ESR_ELx.EC
 INSTRUCTION_LENGTH = 1 << 25  # IL: every A64 instruction has 32 bits
 EXTERNAL_ABORT = 0x10  # fault status codes besides those of the walker
 ALIGNMENT_FAULT = 0x21
@@ -46,7 +48,7 @@ def syndrome(exception: Class, specific: int = 0) -> int:
     |    EC    |IL|          ISS           |
     +----------+--+------------------------+
     """
-    return exception << 26 | INSTRUCTION_LENGTH | specific
+    return exception << CLASS_SHIFT | INSTRUCTION_LENGTH | specific
 
 
 def immediate16(word: int) -> int:

@@ -7,11 +7,12 @@ that software cannot write; the engine writes them into the CPU's state.
                  I    exception or bit of mip                      MPP SPP MPIE SPIE MIE SIE
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Final, Protocol
 
-from kinst.runtime.machine.exception_model import Event, Outcome, Source, SystemRegister
+from kinst.runtime.machine.exception_model import Event, Outcome, Source, SystemRegister, Taken, TakenWatcher
+from kinst.runtime.machine.exceptions.names import RISCV64_NAMES, TakenNames
 from kinst.runtime.machine.exceptions.riscv64_extensions import extension_instruction
 from kinst.runtime.machine.machine import Cpu
 from kinst.runtime.paging.riscv64 import ACCESS_FAULT
@@ -49,9 +50,11 @@ class Riscv64Exceptions:
     interrupt_mask: tuple[str, int, int] | None = None
     system_registers: frozenset[SystemRegister] = frozenset()
     instructions: frozenset[str] = frozenset()
+    taken_names: TakenNames = RISCV64_NAMES
 
     def __init__(self, read_time: Callable[[], int]) -> None:
         """`read_time` gives the value of the time CSR."""
+        self.taken: TakenWatcher | None = None
         self._read_time = read_time
         self._firmware: Firmware | None = None
         self._driven = _DRIVEN
@@ -99,6 +102,7 @@ class Riscv64Exceptions:
         if event.number == _ECALL_FROM_USER:  # Unicorn reports this for every mode
             privilege = cpu.registers.get("priv")
             if self._firmware is not None and privilege == SUPERVISOR:
+                self._tell(_ECALL_FROM_USER + SUPERVISOR, 0, pc)
                 return self._firmware.call(cpu)
             return self._trap(cpu, _ECALL_FROM_USER + privilege, 0, pc)
         return self._trap(cpu, event.number, 0, pc)
@@ -160,9 +164,15 @@ class Riscv64Exceptions:
         """The fault is an access fault."""
         return PageFault(address, access, ACCESS_FAULT[access])
 
+    def _tell(self, cause: int, value: int, pc: int) -> None:
+        """Tell of an exception."""
+        if self.taken is not None:
+            self.taken(Taken(cause, pc, value, cause))
+
     def _trap(self, cpu: Cpu, cause: int, value: int, pc: int) -> Outcome:
         """Enter a trap: save, disable interrupts, change mode, jump (3.1.6.1, 3.1.8). Where this machine is
         the firmware, S mode gets all traps, delegated or not."""
+        self._tell(cause, value, pc)
         registers = cpu.registers
         privilege = registers.get("priv")
         registers.set("priv", MACHINE)  # M-mode CSRs read as garbage from other modes
@@ -224,6 +234,17 @@ class Riscv64Exceptions:
         """The handlers in mtvec and stvec, which hold a base and whether each interrupt has its own entry (3.1.7)."""
         with machine_mode(cpu.registers):
             return [place for name in ("mtvec", "stvec") for place in _entries(cpu.registers.get(name))]
+
+    def entered(self, cpu: Cpu) -> tuple[Taken, Mapping[str, int]] | None:
+        """See `ExceptionModel`."""
+        registers = cpu.registers
+        level = "m" if registers.get("priv") == MACHINE else "s"
+        cause, status = registers.get(f"{level}cause"), registers.get(f"{level}status")
+        if not cause >> 63:
+            return None
+        before = status >> _MPP_SHIFT & 3 if level == "m" else int(bool(status & _SPP))
+        pc, number = registers.get(f"{level}epc"), cause & (1 << 63) - 1
+        return Taken(number, pc, syndrome=cause, is_interrupt=True), {"priv": before}
 
     def interrupted(self, cpu: Cpu) -> int | None:
         """See `ExceptionModel`. The cause and the previous mode are in the CSRs of the mode that handles the trap."""

@@ -1,6 +1,7 @@
 """What was prepared -> a guest: the machine, the image in it, and what clauses can see. Nothing runs yet."""
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from kinst.rewriter.standalone.in_memory import contents
 from kinst.runtime.clauses.guest.guest_memory import GuestMemory
@@ -24,6 +25,7 @@ from kinst.runtime.patched.module_sites import ModuleSites
 from kinst.runtime.patched.own_copies import OwnCopies
 from kinst.runtime.patched.sites import Patched, trampoline_code
 from kinst.runtime.providers.dtrace import DtraceProvider
+from kinst.runtime.providers.provider import Providers
 from kinst.runtime.systems.linux import LINUX
 from kinst.runtime.systems.registry import SYSTEMS
 from kinst.runtime.tracing.guests.guest import Guest
@@ -48,6 +50,11 @@ from kinst.runtime.unwinding.user_stacks import UserStackWalker
 from kinst.targets.c_types import ImageTypes
 from kinst.targets.errors import MachineError
 from kinst.targets.method import Method
+from kinst.targets.probe import WATCHING
+
+if TYPE_CHECKING:
+    from kinst.runtime.tracing.guests.event_log import EventLog
+    from kinst.runtime.tracing.host.machine_host import MachineHost
 
 
 def build(prepared: Prepared, types: ImageTypes, plug_ins: PlugIns, warn: Callable[[str], None]) -> Guest:
@@ -93,6 +100,7 @@ def build(prepared: Prepared, types: ImageTypes, plug_ins: PlugIns, warn: Callab
     observe = with_kernel(observe, system.space.observe_without, system.engine.live.get, tables, mapped)
     memory = GuestMemory(scratch, observe, system.space.observe_write, system.memory)
     plug_ins.register(providers, sites, memory, loaded.bias)
+    watched = _watched(prepared, system, loaded, providers, plug_ins)
     if code is None:
         rules = FrameRules(system.arch, prepared.program, lambda address: moved.original(address) - loaded.bias)
     else:
@@ -140,7 +148,31 @@ def build(prepared: Prepared, types: ImageTypes, plug_ins: PlugIns, warn: Callab
         replays=replays_of(system, profile),
     )
     inlines = inline_clauses(prepared, sites, stacks, rules, memory, loaded.bias)
-    return Guest(prepared, system, loaded, code, surroundings, inlines, warn=warn)
+    log = None if watched is None else _log(prepared, system, watched, symbols, warn)
+    return Guest(prepared, system, loaded, code, surroundings, inlines, log=log, warn=warn)
+
+
+def _watched(
+    prepared: Prepared, system: System, loaded: Loaded, providers: Providers, plug_ins: PlugIns
+) -> "MachineHost | None":
+    """The machine as providers and --log watch it, with the wanted ones of those providers; None: nobody does."""
+    if prepared.request.log is None and not any(map(plug_ins.is_wanted, WATCHING)):
+        return None
+    from kinst.runtime.tracing.host.machine_host import MachineHost, register_machine_providers
+
+    host = MachineHost(system, loaded)
+    register_machine_providers(providers, host, plug_ins.is_wanted)
+    return host
+
+
+def _log(
+    prepared: Prepared, system: System, watched: "MachineHost", symbols: ImageSymbols, warn: Callable[[str], None]
+) -> "EventLog | None":
+    if prepared.request.log is None:
+        return None
+    from kinst.runtime.tracing.guests.event_log import EventLog
+
+    return EventLog(prepared.request.log, system, watched, lambda pc: symbols.describe(pc, "stack"), warn)
 
 
 def _arm(prepared: Prepared, code: PatchedCode | None, modules: Sequence[ModuleSites]) -> None:

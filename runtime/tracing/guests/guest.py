@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from kinst.runtime.engine.bare_qiling import BareQiling
 from kinst.runtime.input.typist import Keyboard, Typist
@@ -24,6 +25,9 @@ from kinst.runtime.tracing.programs.inline_clauses import InlineClauses
 from kinst.runtime.tracing.programs.until import UntilWatch
 from kinst.runtime.tracing.standalone.guest import StandaloneGuest
 
+if TYPE_CHECKING:
+    from kinst.runtime.tracing.guests.event_log import EventLog
+
 
 class Guest:
     """A guest that is traced; implements `kinst.runtime.tracing.running.Traced`."""
@@ -40,10 +44,12 @@ class Guest:
         inlines: InlineClauses | None,
         standalone: StandaloneGuest | None = None,
         *,
+        log: "EventLog | None" = None,
         warn: Callable[[str], None],
     ) -> None:
         """Made by `build`. `code` is None for an image without probes, and for a standalone one. `warn` is called at
         once with warnings that cannot wait for the output."""
+        self._log = log
         self.prepared = prepared
         self.system = system
         self.loaded = loaded
@@ -152,6 +158,8 @@ class Guest:
 
     def ending(self, outcome: Outcome) -> Ending:
         """What is known about the end of the run."""
+        if self._log is not None:
+            self._log.finish()
         ending = self.whereabouts.ending(outcome, is_verbose=self.prepared.request.is_verbose)
         ending = replace(ending, stuck=self._stuck.found, assumed=self._unmodelled.lines())
         return ending if self.code is None else replace(ending, passed_over=self.code.passed_over())

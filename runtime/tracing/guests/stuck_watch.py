@@ -112,7 +112,7 @@ class StuckWatch:
         system = self._system
         if system.ports.unanswered:
             return self._stuck("spins", place, f"it reads port {system.ports.asked:#x}, where there is no device", None)
-        physical = system.space.open_page | system.open_bus.asked & 0xFFF
+        physical = system.space.open_pages.physical(system.open_bus.asked)
         nothing = unclaimed_around(physical, system.facts, system.memory)
         return self._stuck("spins", place, f"it reads {physical:#x}, where there is no device", nothing)
 

@@ -20,6 +20,7 @@ class PlugIns:
         Raises:
             ProviderError: the entry point of a package does not work.
         """
+        self.is_wanted = is_wanted
         self._host = None if image is None else ImageHost(image, types)
         self._providers = installed_providers(self._host, is_wanted)
 

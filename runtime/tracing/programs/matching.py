@@ -19,7 +19,7 @@ from kinst.runtime.tracing.programs.bpftrace_names import bpftrace_name
 from kinst.targets.c_types import CType
 from kinst.targets.errors import ProbeNameError
 from kinst.targets.nearest import nearest
-from kinst.targets.probe import ProbeName, matcher, parse_probe_name
+from kinst.targets.probe import WATCHING, ProbeName, matcher, parse_probe_name
 
 if TYPE_CHECKING:
     from kinst.runtime.tracing.programs.inline_clauses import InlineClauses
@@ -166,6 +166,7 @@ class Matching:
         provider, name = fields.split(":")[0], fields.split(":")[-1]
         # The most specific reason counts: a suggestion by spelling only where nothing is known about the description.
         reason = bpftrace_name(fields) if provider not in self._providers.names else ""
+        reason = reason or _no_machine(provider, self._providers.names)
         reason = reason or self._why(fields) or refusal(name) or self._lacking(provider)
         names = {*self._providers.names, *self._others}
         if not reason and not any(map(matcher(provider), names)):
@@ -224,6 +225,13 @@ class Matching:
                 break  # after an unknown type, no further types are given
             types.append(found)
         return tuple(types)
+
+
+def _no_machine(provider: str, names: Sequence[str]) -> str:
+    """Why a provider that watches a machine is not there; empty if it is, or is none."""
+    if provider not in WATCHING or provider in names:
+        return ""
+    return f"provider {provider} watches the machine of kinst-run with an image that boots in it, and no other"
 
 
 def _are_same(first: CType, second: CType) -> bool:

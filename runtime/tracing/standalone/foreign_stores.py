@@ -37,7 +37,7 @@ Range = tuple[int, int]  # a physical address, and a size in bytes
 
 
 class ForeignStores:
-    """The memory of one image's trampolines and counters; implements `kinst.runtime.machine.address_space.StoreGuard`.
+    """The memory of one image's trampolines and counters; implements `watching.page_watchers.StoreGuard`.
 
     `start` is the physical address of the counters or the ring.
     """

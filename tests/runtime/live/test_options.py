@@ -20,6 +20,8 @@ REFUSED = {
     "rng_seed": (("--rng-seed", "1"), "--rng-seed: is for our own machine: for random numbers that follow from"),
     "has_virtio_console": (("--virtio-console",), "--virtio-console: is for our own machine: for one that is written"),
     "users": (("--user", SAMPLE.image), "--user: is for our own machine: frames of the guest's programs"),
+    "log": (("--log", "exceptions"), "--log: is for our own machine: QEMU itself has"),
+    "log_file": (("--log", "exceptions", "--log-file", "x"), "--log: is for our own machine: QEMU itself has"),
     "read": (("--read", "gdb:localhost:1"), "--read runs nothing: --on is for an image that runs"),
     "every": (("--every", "1s"), "--every: there is nothing to read again: give --read"),
 }
@@ -55,7 +57,7 @@ OURS = {
         "on_panic",
         "is_top",
     ),
-    *("is_version", "help_all", "color", "completion"),
+    *("is_version", "help_all", "color", "completion", "board_from"),
 }
 
 
