@@ -111,7 +111,7 @@ def _run(
     assert keyboard is not None, "there is an image"
     keyboard.typist.add(options.typed, options.prompt)
     run = GuestRun(tracing, machine, output, limits)
-    stops.door = run.door
+    stops.pause_by(run.door)
     prepared = machine.prepared
     has_two_clocks = prepared.request.configuration.clock is not ClockKind.HOST
     titles = Titles(prepared.request.name or prepared.path.name, machine.name, key, has_two_clocks)
@@ -127,11 +127,15 @@ def _run(
 class _Stops:
     """D's stop() under QEMU: pauses the guest as the key does. The door is made after the guest."""
 
-    door: Door | None = None
+    def __init__(self) -> None:
+        self._door: Door | None = None
+
+    def pause_by(self, door: Door) -> None:
+        self._door = door
 
     def __call__(self) -> str:
-        if self.door is not None:
-            self.door.pause()
+        if self._door is not None:
+            self._door.pause()
         return "p lets it go on"
 
 
