@@ -187,8 +187,9 @@ _REWRITE_EXAMPLES: Final = (
 @shared.version_option()
 @_command
 def rewrite(image: Path, output: Path | None, *, is_restore: bool, **options: Any) -> int:
-    """Put probes into a kernel or firmware IMAGE, an ELF file of amd64, arm64 or riscv64 (or a vmlinuz with one in it, a
-    raw binary with --raw, Intel HEX, S-records, a FIT image: docs/guide/image-files.md).
+    """Put probes into a kernel or firmware IMAGE, an ELF file of amd64, arm64 or riscv64 (or a vmlinuz with one in it).
+
+    A raw binary (--raw), Intel HEX, S-records and FIT images are written as what they are: docs/guide/image-files.md.
 
     The result is the original byte for byte, but for the probed instructions, those of --patch, one program header, and
     what is appended: trampolines and a manifest, which kinst-run reads. A patched IMAGE keeps all that it has.

@@ -114,10 +114,9 @@ class _Ordered(Command):
 def run(ctx: click.Context, /, words: tuple[str, ...], **given: Any) -> None:  # one for each option
     """Run a kernel or firmware image, emulated, and D programs when probes fire.
 
-    IMAGE is an ELF file, a Linux kernel as it is installed (vmlinuz), a raw binary (--raw), or another file of
-    docs/guide/image-files.md. What the programs need is patched in memory.
-    Without a program, an image that kinst-rewrite patched fires its own probes, and any other just runs. The options of
-    one letter are those of dtrace(1); programs can be given several times.
+    IMAGE is an ELF file, or a Linux kernel as it is installed (vmlinuz), or a raw binary (--raw) and the like. What the
+    programs need is patched in memory. Without a program, an image that kinst-rewrite patched fires its own probes, and
+    any other just runs. The options of one letter are those of dtrace(1); programs can be given several times.
 
     Exit status: what exit() said, or what the guest gave when it switched itself off; 1 error, 2 usage, 3 no line
     matched --until, 4 the guest's kernel panicked, 5 the guest cannot go on, 6 it waits for ever; else 0.

@@ -19,7 +19,7 @@ HELP: Final = "Help"
 def symbols() -> Decorator:
     """--symbols."""
     text = "Names for code: a System.map, the output of nm or objdump -t, Ghidra's CSV, IDA's MAP, or ELF."
-    brief = "Names for code: System.map, nm, Ghidra, IDA, ELF."
+    brief = "Names for code: System.map, nm, Ghidra, IDA, ..."
     return option("--symbols", group=NAMES, type=FILE, metavar="FILE", help=text, brief=brief)
 
 

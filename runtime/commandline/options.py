@@ -85,7 +85,7 @@ REPEATED: Final = {
     "-L": ("libdir", "DIR", "Read the D libraries in DIR, its files *.d, before the programs."),
 }
 _BRIEF: Final = {
-    "-n": "A program: 'fbt::f:entry { trace(arg0); }', or probes.",
+    "-n": "A program, 'fbt::f:entry { exit(0); }', or probes.",
     "-s": "A file with a program; ARG... are its $1, $2, ...",
     "-w": "Permit actions that change the guest or the host.",
     "-q": "Print only what the program prints.",
@@ -271,7 +271,7 @@ machine_options: Final = together(
         "--machine",
         "machine",
         group=_MACHINE,
-        metavar="NAME|FILE",
+        metavar="NAME",
         shell_complete=complete_machine,
         help="Board to run on: one that ships, or a file that describes it (./BOARD.toml); default: the one of the "
         "image's architecture.",

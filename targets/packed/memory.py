@@ -35,6 +35,9 @@ from kinst.targets.elf.header import (
 from kinst.targets.errors import ImageError
 from kinst.targets.packed.code_pages import parts_of
 
+Row = tuple[int, ...]  # of a table of headers
+Piece = tuple[int, NDArray[np.uint8]]  # an offset in the file, and what is there
+_NO_SECTION: Final[Row] = (0,) * 10
 _PAGE: Final = 0x1000
 _PT_GNU_STACK: Final = 0x6474_E551
 _MOST_SPANS: Final = 4096
@@ -67,7 +70,7 @@ def elf_of_memory(facts: ArchFacts, spans: Sequence[Span], entry: int) -> NDArra
     spans = sorted((span for span in spans if len(span.data)), key=lambda span: span.address)
     _check(spans, entry)
     at = ELF_HEADER.size + PROGRAM_HEADER.itemsize * (len(spans) + 1)
-    segments, sections, pieces = [], [(0,) * 10], []
+    segments, sections, pieces = list[Row](), [_NO_SECTION], list[Piece]()
     for span in spans:
         at += (span.address - at) % _PAGE
         pieces.append((at, span.data))
@@ -99,7 +102,7 @@ def elf_of_parts(facts: ArchFacts, parts: Sequence[Part], entry: int) -> NDArray
     parts = sorted(parts, key=lambda part: part.address)
     names = b"\0" + b"".join(part.name.encode() + b"\0" for part in parts) + _SHSTRTAB
     at, name = ELF_HEADER.size + PROGRAM_HEADER.itemsize * (len(parts) + 1), 1
-    segments, sections, pieces = [], [(0,) * 10], []
+    segments, sections, pieces = list[Row](), [_NO_SECTION], list[Piece]()
     for part in parts:
         at += (part.address - at) % _PAGE
         pieces.append((at, part.data))
@@ -114,9 +117,9 @@ def elf_of_parts(facts: ArchFacts, parts: Sequence[Part], entry: int) -> NDArray
 def _elf(
     facts: ArchFacts,
     entry: int,
-    segments: list[tuple[int, ...]],
-    sections: list[tuple[int, ...]],
-    pieces: list[tuple[int, NDArray[np.uint8]]],
+    segments: list[Row],
+    sections: list[Row],
+    pieces: list[Piece],
 ) -> NDArray[np.uint8]:
     """The headers around pieces, the last of which are the names of sections."""
     names_at, names = pieces[-1]
@@ -132,7 +135,7 @@ def _elf(
     return _file([*pieces, (0, start), (table, np.frombuffer(np.array(sections, SECTION_HEADER).tobytes(), np.uint8))])
 
 
-def _file(pieces: Sequence[tuple[int, NDArray[np.uint8]]]) -> NDArray[np.uint8]:
+def _file(pieces: Sequence[Piece]) -> NDArray[np.uint8]:
     file = np.zeros(max(at + len(data) for at, data in pieces), np.uint8)
     for at, data in pieces:
         file[at : at + len(data)] = data
