@@ -2,7 +2,8 @@
 
 A kernel maps itself several times while it boots: for its first instructions, and for good. At each instruction that
 gives the MMU other tables the guest is stopped, and the room is added to them, before it can be needed. Programs'
-tables are copies of the kernel's half: when tables have the room without our doing, the guest is left alone for good.
+tables are copies of the kernel's half: when the kernel's last tables have the room, or others have it without our
+doing, the guest is left alone for good.
 """
 
 from collections.abc import Iterator
@@ -25,6 +26,7 @@ from kinst.targets.module_code import code_of
 from kinst.targets.patterns import matches
 
 _SETTLED: Final = 4  # stops in a row at which tables had the room: early ones may be loaded twice
+_LAST: Final = "swapper_pg_dir"  # the root that a kernel keeps, on both machines
 _PC: Final = 32  # its number for gdb on both machines
 
 
@@ -60,6 +62,8 @@ class Mapper:
         self._loads = dict[int, int]()  # the words of instructions, by address
         for link, word in _loads(image, self._regime):
             self._loads |= {link: word, place.physical(link): word}  # before the MMU is on, and after
+        last = image.symbols.address_of(_LAST)
+        self._last = None if last is None else place.physical(last)
         self._free = place.physical(place.layout.tables.start)
         self._settled, self._is_done = 0, False
         debugger.set_breakpoints(self._loads)
@@ -83,18 +87,21 @@ class Mapper:
         at = self._debugger.register(_PC)
         if at in self._loads:
             root = self._regime.root(self._loads[at], self._debugger)
-            self._settle(_State.NO_KERNEL if root is None else self._state(root))
+            if root is not None:
+                self._settle(self._state(root), root.address)
         if self._is_done:
             self._debugger.leave()
         else:
             self._debugger.go_on(at)
 
-    def _settle(self, found: _State) -> None:
+    def _settle(self, found: _State, root: int) -> None:
+        """Note what tables have now. Each breakpoint makes its page of code slow, so the guest is left early."""
         if found is _State.ADDED:
             self._settled = 0
         elif found is _State.THERE:
             self._settled += 1
-        self._is_done = self._settled >= _SETTLED
+        is_last = root == self._last and found is not _State.NO_KERNEL
+        self._is_done = is_last or self._settled >= _SETTLED
 
     def _state(self, root: Root) -> _State:
         """Add the room to tables that lack it, if they map the kernel where it is linked. They may also map it to where

@@ -98,3 +98,14 @@ def test_what_is_not_recorded_is_refused(tmp_path: Path) -> None:
     assert done.stderr == (
         "kinst-run: fbt::vfs_read:entry: uid: is not recorded under QEMU: leave --on out: our own machine has it\n"
     )
+
+
+@pytest.mark.long
+def test_a_kernel_that_moves_away_from_its_room_says_so() -> None:
+    """QEMU's device tree has no seed for it then, but this CPU has one."""
+    needs("qemu-system-aarch64")
+    image: Any = real_image("linux-arm64")
+    there = ("--on", "qemu-system-aarch64 -M virt -cpu max -m 256M", "--append", "panic=-1")
+    done = kinst_run("-q", *there, "-n", "fbt::vfs_read:entry { @ = count(); }", image)
+    assert done.returncode == 1
+    assert "(KASLR), away from the trampolines in front of it: add nokaslr to --append" in done.stderr

@@ -69,7 +69,7 @@ def arm64(name: str, bits: int, granule: int, field_of: int, level: int = 1) -> 
 def riscv64(name: str, mode: int, levels: int) -> Machine:
     satp = mode << 60 | ROOT >> 12
     cpu = Cpu({SATP: satp}, {"satp": satp, "priv": 1, "sstatus": 0})
-    return Machine(name, RISCV64, Riscv64Walker(), cpu, CSRW, (1 << 64) - (1 << 11 + 9 * levels), 0xEF)
+    return Machine(name, RISCV64, Riscv64Walker(), cpu, CSRW, (1 << 64) - (1 << 11 + 9 * levels), 0x2B)
 
 
 MACHINES = [
