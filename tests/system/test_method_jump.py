@@ -42,6 +42,13 @@ def test_counts_are_those_of_breakpoints(arch: str, name: str, tmp_path: Path) -
 
 
 @each_machine
+def test_static_probes_are_counted_as_by_breakpoints(arch: str) -> None:
+    program = r'callout_execute::: { @[probename] = count(); } END { printa("%s %@d\n", @); }'
+    told = [counts(ran(MACHINES[arch].image, program, method).stdout) for method in ("trap", "jump")]
+    assert told[0] == told[1] == {"callout_start": 26, "callout_end": 26}
+
+
+@each_machine
 def test_who_looks_in_between_sees_what_was_counted_so_far(arch: str) -> None:
     program = r'fbt::k*:entry { @ = count(); } tick-200us { printa("%@d\n", @); }'
     printed = ran(MACHINES[arch].image, program, "jump", "--console", "/dev/null").stdout.split()
@@ -66,8 +73,8 @@ def test_behind_exit_nothing_counts(arch: str) -> None:
         ("fbt:::entry { trace(1); }", (), "it does more than to aggregate: --method jump only counts"),
         ("fbt:::entry { @[cpu] = count(); }", ("--cpus", "2"), "its CPU matters, and all CPUs count together"),
         ("fbt:::entry /curcpu->cpu_id/ { @ = count(); }", ("--cpus", "2"), "--method jump only counts: leave it out"),
-        ("callout_execute::: { @ = count(); }", (), "cannot be jumps: 2 a static probe"),
-        ("callout_execute:::, fbt:::entry { @ = count(); }", (), "match any probes: 2 of 2 sites cannot be jumps"),
+        ("fbt::if_input:return { @ = count(); }", (), "cannot be jumps: 1 a conditional or indirect jump"),
+        ("fbt::if_input:return, fbt:::entry { @ = count(); }", (), "match any probes: 1 of 1 sites cannot be jumps"),
     ],
 )
 def test_what_cannot_be_counted_so_is_refused(program: str, words: tuple[str, ...], why: str) -> None:

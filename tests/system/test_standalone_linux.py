@@ -58,7 +58,8 @@ def test_calls_of_the_file_system_are_counted(arch: str, name: str, tmp_path: Pa
         stub, core = (kinst_run(image, "--read", source) for source in (qemu.source, qemu.dump()))
     given = ("--clock", "icount", "--initrd", initrd, "--append", APPEND, "--memory", "256m", "--timeout", "100")
     here = kinst_run(image, *given, "--console", tmp_path / "console")
-    assert (here.exit_code, here.stderr) == (0, "")
+    said = [line for line in here.stderr.splitlines() if "cleared its .bss" not in line]  # amd64 has counters there
+    assert (here.exit_code, said) == (0, [])
     assert len(here.stdout.splitlines()) > 20
     assert stub.stdout == core.stdout
     assert counted(stub.stdout) == counted(here.stdout)

@@ -28,7 +28,10 @@ WRONG = (
     (("--probe", "fbt:::entry", "--action", "count"), "--action: is for --standalone"),
     ((*ALONE, "--data-base", "0xffffffff80101000"), "counters: 0x1000 bytes at 0xffffffff80101000 overlap segment 1"),
     ((*ALONE, "--trampoline-base", "0x123"), "trampolines: 0x123 is not a multiple of 0x1000"),
-    ((*MACHINES["amd64"].alone, "--probe", "sdt:::"), "nothing left: 2 of 2 sites cannot be jumps: 2 a static probe"),
+    (
+        (*MACHINES["amd64"].alone, "--probe", "fbt::if_input:return"),
+        "nothing left: 1 of 1 sites cannot be jumps: 1 a conditional or indirect jump",
+    ),
 )
 
 
