@@ -26,7 +26,7 @@ from kinst.targets.machines.toml_table import Table, nearest, read_toml
 
 PAGE: Final = 4096
 LAST_ADDRESS: Final = (1 << 40) - 1  # of physical memory; the tracer's own pages are above
-_LEVELS: Final = {"arm64": ("EL1", "EL2", "EL3"), "riscv64": ("S", "M"), "amd64": ()}
+_LEVELS: Final = {"arm64": ("EL1", "EL2"), "riscv64": ("S", "M"), "amd64": ()}
 _REGISTERS: Final = {"arm64": "x", "riscv64": "a", "amd64": ""}
 CPUS: Final = ("arm64", "riscv64")  # of plain boards; the second has riscv,isa in its device trees
 _MOST_CPUS: Final = 8

@@ -115,7 +115,7 @@ class Traffic:
         self.bus, self.ports = Bus(), PortBus()
         held = SimpleNamespace(hold=lambda _refuses: None)  # nothing is executed, so that no page need be held
         self.space: Any = SimpleNamespace(held=held)
-        self.board = board_of(self.name)(cast("Machine", self))
+        self.board = board_of(self.facts.board)(cast("Machine", self))
         start = self.facts.ram_base + (0x20_0000 if self.facts.arch != "amd64" else 0x10_0000)
         image: Any = SimpleNamespace(data=np.zeros(0, np.uint8), segments=())
         self.board.start(Loaded(image, 0, start, ((start, start, 0x1000),)))

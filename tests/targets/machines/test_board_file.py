@@ -76,7 +76,7 @@ offset = "1m"
 size = "2m"
 
 [start]
-level = "EL3"
+level = "EL2"
 x0 = "fdt"
 x1 = 7
 device-tree = "behind"
@@ -100,7 +100,7 @@ STATUS = { offset = 0x20, size = 8, reads = [1, 2] }
     assert facts.other_memory == ((0x1_0000, 0x1_8000),)
     assert facts.aliases == (Alias(0xC000_0000, 2 << 20, 0x4010_0000),)
     assert facts.start is not None
-    assert (facts.start.level, facts.start.registers, facts.start.tree) == ("EL3", {"x0": "fdt", "x1": 7}, "behind")
+    assert (facts.start.level, facts.start.registers, facts.start.tree) == ("EL2", {"x0": "fdt", "x1": 7}, "behind")
     console = facts.devices["console"]
     assert (console.interrupt, console.space, console.properties) == (
         5,
