@@ -42,7 +42,7 @@ def _seconds(clause: str, image: Path, *, is_together: bool) -> tuple[float, flo
         return call
 
     with (
-        mock.patch("kinst.runtime.live.building.LiveBuilding", lambda _text: Drawn(1, RECORDS, ROUNDS)),
+        mock.patch("kinst.runtime.live.building.LiveBuilding", lambda *_given, **_more: Drawn(1, RECORDS, ROUNDS)),
         mock.patch.object(Findings, "take", timed(taken, Findings.take)),
         mock.patch.object(RecordedHits, "fire", timed(fired, RecordedHits.fire)),
         mock.patch("kinst.runtime.tracing.tracer.takes_together", lambda _clauses, _providers: is_together),

@@ -22,7 +22,7 @@ def outputs(monkeypatch: pytest.MonkeyPatch) -> Outputs:
 
     def printed(drawn: Drawn, words: Sequence[Any]) -> tuple[int, str, str]:
         with monkeypatch.context() as patch:
-            patch.setattr("kinst.runtime.live.building.LiveBuilding", lambda _text: drawn)
+            patch.setattr("kinst.runtime.live.building.LiveBuilding", lambda *_given, **_more: drawn)
             done = kinst_run("--on", "qemu", *words)
         return done.returncode, done.stdout, done.stderr
 
