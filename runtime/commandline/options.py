@@ -297,11 +297,7 @@ machine_options: Final = together(
         brief="Run under QEMU: a command that starts it, or qemu.",
     ),
     option(
-        "--lossless",
-        group=_MACHINE,
-        is_flag=True,
-        is_rare=True,
-        help="With --on: the guest waits where hits would be lost, about a second at most.",
+        "--lossless", group=_MACHINE, is_flag=True, is_rare=True, help="With --on: hits wait for room: none is lost."
     ),
     option("--cpus", group=_MACHINE, type=int, default=1, show_default=True, metavar="N", help="Number of CPUs."),
     option(

@@ -166,7 +166,7 @@ class RecordedHits:
                 alike = alike_of(one.action)
                 assert alike is not None, "others fire one by one"
                 done.append(alike)
-                firing.enabling = one
+                firing.be(firing.cpu, one)
                 alike.run(firing)
         except Fault:
             done[-1].additions.drop()
