@@ -138,6 +138,8 @@ def run(ctx: click.Context, /, words: tuple[str, ...], **given: Any) -> None:  #
         request = _request(ctx, image, arguments, given)
         if given["csv_safe"] and given["form"] != Format.CSV.value:
             raise UsageError(f"--csv-safe: is for --format csv, and this is {given['form']}")
+        if given["lossless"] and given["on"] is None:
+            raise UsageError("--lossless: nothing is lost in our own machine: it is for --on")
         if given["read"] is None and given["every"] is not None:
             raise UsageError("--every: there is nothing to read again: give --read")
         bounds = limits(seconds(given, "timeout"), seconds(given, "wall-timeout"), given["until"])
@@ -328,6 +330,7 @@ def _request(ctx: click.Context, image: Path | None, arguments: tuple[str, ...],
         ),
         machine=given["machine"],
         on=given["on"],
+        is_lossless=given["lossless"],
         system=given["system"],
         call=given["call"],
         method=None if given["method"] is None else Method(given["method"]),

@@ -4,11 +4,16 @@ Such an image has jumps at its sites and needs no handler. All words are 64 bits
 these has them.
 
     count    a counter for each site, in the order of the manifest's sites
-    record   a ring. First the number of records begun, then seven unused words. After that `capacity` places of
-             `stride` bytes each; record n is in place n modulo `capacity`: n + 1, which is written last, the site's
-             row, and a word for each field, or several. While a place is written to, the highest bit of its first word
-             is set: a writer that finds it set, a turn of the ring later, writes to another place, after the others,
-             which is never read
+    record   a ring. First the number of records begun, then two words for writers that wait, and five unused ones.
+             After that `capacity` places of `stride` bytes each; record n is in place n modulo `capacity`: n + 1, which
+             is written last, the site's row, and a word for each field, or several. While a place is written to, the
+             highest bit of its first word is set: a writer that finds it set, a turn of the ring later, writes to
+             another place, after the others, which is never read
+
+Where writers wait, one with the number n does so while n plus the second word is negative, as a number of 64 bits:
+a reader stores `until(n)` there, and then there is room for the records before n. At each look a writer takes one from
+the third word, and when that is negative it sets the second to 0, so that nobody waits any more. So it is before the
+first reader comes.
 
 Fields are arg0, arg1, ...; names of registers, the PC's being where the site is now; and
 
@@ -32,6 +37,8 @@ from enum import StrEnum
 from typing import Final
 
 RING_HEAD: Final = 64  # bytes before the first place
+ROOM: Final = 8  # where writers that wait look, from the beginning of the ring
+PATIENCE: Final = 16  # and how often they still do
 TIME: Final = "time"
 CPU: Final = "cpu"
 TASK: Final = "task"
@@ -102,6 +109,7 @@ class Standalone:
     size: int  # bytes
     capacity: int = 0  # of the ring: a power of two
     fields: tuple[str, ...] = ()
+    waits: bool = False  # writers wait for room in the ring
 
     @property
     def stride(self) -> int:
@@ -115,7 +123,20 @@ class Standalone:
 
     def packed(self) -> list[int | str]:
         """The same for the manifest's head."""
-        return [self.action.value, self.address, self.load_address, self.size, self.capacity, *self.fields]
+        return [
+            self.action.value,
+            self.address,
+            self.load_address,
+            self.size,
+            self.capacity,
+            int(self.waits),
+            *self.fields,
+        ]
+
+
+def until(number: int) -> int:
+    """What a reader stores at `ROOM` when there is room for the records before this one."""
+    return (1 << 63) - number
 
 
 _NOTE: Final = struct.Struct("<III8s")

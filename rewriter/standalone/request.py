@@ -18,7 +18,7 @@ class Request:
     `is_watched`: stores by others to trampolines and data are detected at run time, so they may be placed where nothing
     else proves that the guest leaves the memory alone. `has_room`: whoever starts the guest keeps memory free in front
     of the image, and maps it with its code: trampolines end where the image begins, and the data is in front of
-    them."""
+    them. `waits`: a hit waits while the ring is full."""
 
     action: Action
     fields: tuple[str, ...]
@@ -26,6 +26,7 @@ class Request:
     data_base: int | None
     is_watched: bool = False
     has_room: bool = False
+    waits: bool = False
 
     @property
     def ring_size(self) -> int:

@@ -5,7 +5,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kinst.rewriter.standalone.code.parts import CELL, CURRENT, FIRST, PER_CPU, RING, SITE
+from kinst.rewriter.standalone.code.parts import CELL, CURRENT, FIRST, PATIENCE, PER_CPU, RING, ROOM, SITE
 from kinst.rewriter.standalone.code.trampoline import (
     Clock,
     Constant,
@@ -38,6 +38,8 @@ from kinst.targets.standalone import (
     member_of,
     stack_of,
 )
+from kinst.targets.standalone import PATIENCE as PATIENCE_OFFSET
+from kinst.targets.standalone import ROOM as ROOM_OFFSET
 from kinst.targets.static_probes import PlaceKind
 
 _STATIC: Final = "a static probe, which the image turns on and off"
@@ -114,11 +116,14 @@ def tasks(manifest: Manifest, standalone: Standalone, image: Image) -> Tasks:
             standalone.capacity - 1,
             standalone.stride,
             tuple(_word(field, facts, variable.current, is_return=is_return) for field in standalone.fields),
+            standalone.waits,
         )
         for is_return in (False, True)
     )
     values = {
         RING: np.full(count, address),
+        ROOM: np.full(count, address + np.uint64(ROOM_OFFSET)),
+        PATIENCE: np.full(count, address + np.uint64(PATIENCE_OFFSET)),
         FIRST: np.full(count, address + np.uint64(RING_HEAD)),
         SITE: numbers,
         PER_CPU: np.full(count, variable.table, np.uint64),

@@ -55,18 +55,18 @@ Count = Callable[[Enabling, int, int, MutableSequence[int]], None]
 
 
 class Additions(Protocol):
-    """What actions add to aggregations, until it is known that all of it counts."""
+    """What actions add to aggregations, until it is known how often it counts."""
 
     def times(self, hits: int) -> None:
         """Count what was added since the last call so many times."""
         ...
 
     def keep(self) -> None:
-        """All that was counted so far counts."""
+        """Add all that was counted so far."""
         ...
 
     def drop(self) -> None:
-        """Nothing since the last `keep` counts."""
+        """Forget what was added since the last `times`."""
         ...
 
 

@@ -84,9 +84,9 @@ class LiveTraced:
 class LiveBuilding:
     """Makes a `LiveTraced` from what was prepared: a `kinst.runtime.tracing.guests.built.Build`."""
 
-    def __init__(self, text: str, on_stop: Callable[[], str] | None) -> None:
-        """`text` is the value of --on; `on_stop`: see `LiveGuest`."""
-        self._text, self._on_stop = text, on_stop
+    def __init__(self, text: str, on_stop: Callable[[], str] | None, *, is_lossless: bool) -> None:
+        """`text` is the value of --on; `on_stop`: see `LiveGuest`. `is_lossless`: hits wait while the ring is full."""
+        self._text, self._on_stop, self._is_lossless = text, on_stop, is_lossless
 
     def __call__(
         self, prepared: Prepared, types: ImageTypes, plug_ins: PlugIns, warn: Callable[[str], None]
@@ -99,7 +99,7 @@ class LiveBuilding:
             )
         command = qemu_command(self._text, prepared.facts.qemu.words, request.configuration)
         fields = Fields(prepared.original, types, request.system, lambda: command.cpus or _cpus(command))
-        kept = _kept(prepared, fields, warn, wants_room=command.has_room)
+        kept = _kept(prepared, fields, warn, wants_room=command.has_room, is_lossless=self._is_lossless)
         host = NoGuest(ClockKind.HOST, image.facts, kept.probes.frame)
         start = lambda sites: _started(prepared, command, kept, sites, host.machine.now, warn)  # noqa: E731
         guest = LiveGuest(host.machine, start, ConsolePanic(prepared), self._on_stop)
@@ -113,7 +113,7 @@ def live_building(request: Request, on_stop: Callable[[], str] | None) -> LiveBu
     """What builds the guest of a request with --on. Raises UsageError: it asks for what QEMU cannot do."""
     assert request.on is not None, "it is to run there"
     check_asked(request)
-    return LiveBuilding(request.on, on_stop)
+    return LiveBuilding(request.on, on_stop, is_lossless=request.is_lossless)
 
 
 def by_signal() -> str:
@@ -133,13 +133,17 @@ class _Kept:
     cpu: Callable[[], CpuSource | None] = lambda: None
 
 
-def _kept(prepared: Prepared, fields: Fields, warn: Callable[[str], None], *, wants_room: bool) -> _Kept:
+def _kept(
+    prepared: Prepared, fields: Fields, warn: Callable[[str], None], *, wants_room: bool, is_lossless: bool
+) -> _Kept:
     manifest, late = prepared.manifest, prepared.planned.late
     if manifest is None:
         return _Kept(
             KeptProbes(prepared, None, warn), lambda _clause, _probes, _delivery: None, lambda _sites, _memory: None
         )
     if manifest.standalone is not None:
+        if is_lossless and manifest.standalone.action is Action.RECORD:
+            raise UsageError(f"--lossless: {prepared.path}: its hits do not wait: give the original")
         standalone = StandaloneProbes(prepared, manifest, manifest.standalone, warn)
 
         def checked(sites: SiteTable | None, _memory: int) -> StandaloneImage:
@@ -150,7 +154,7 @@ def _kept(prepared: Prepared, fields: Fields, warn: Callable[[str], None], *, wa
     if late is None:
         raise UsageError(f"{prepared.path}: has breakpoints, and under QEMU nothing handles them: give the original")
     has_room = wants_room and kernel_of(prepared.image) is not None
-    keeping = Keeping(manifest, fields, notes_tasks=prepared.request.records_tasks)
+    keeping = Keeping(manifest, fields, notes_tasks=prepared.request.records_tasks, is_lossless=is_lossless)
 
     def made(sites: SiteTable | None, memory: int) -> StandaloneImage:
         keeping.enabled(has_actions=bool(prepared.request.actions), is_counted=sites is None or sites.is_counted)

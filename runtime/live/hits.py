@@ -21,6 +21,10 @@ _SELDOM, _OFTEN = 10_000_000, 1_000_000  # ns between looks at records
 _SMALL: Final = 1 << 12  # records
 _CHECKED: Final = 1_000_000_000  # ns between comparisons of all trampolines
 _SAMPLES: Final = 32  # of trampolines inside the image
+_GAVE_UP: Final = (
+    "--lossless: hits waited for room in the ring for a second, and the guest would have stood still: it went on, and "
+    "hits were lost"
+)
 _SAMPLE: Final = 12  # bytes of each; no trampoline is shorter
 
 
@@ -43,12 +47,14 @@ class Hits:
         assert standalone is not None, "it was made so"
         self.is_counted = standalone.action is Action.COUNT
         # How often to look, in ns: a ring for which the image has little room is soon full.
-        self.interval = _OFTEN if standalone.capacity < _SMALL and not self.is_counted else _SELDOM
+        self._capacity, self._waits = standalone.capacity, standalone.waits
+        is_small = self._capacity < _SMALL and not self.is_counted
+        self.interval = _OFTEN if is_small or self._waits else _SELDOM
         self._probes, self._placement, self._memory, self._now, self._warn = probes, placement, memory, now, warn
         self._code = _trampolines(alone)
         self._read: Read | None = None
         self._pause, self._next = _SOONEST, 0
-        self._has_warned = False
+        self._has_warned = self._gave_up = False
         self._base, self._paused_at = TIME_BASE, 0
         self._address = standalone.address
         may_clear = is_of_image(alone.image, alone.manifest, self._address)
@@ -58,6 +64,8 @@ class Hits:
             self._begun = self._begun.as_loaded
         elif self._begun.size:
             memory.write(placement.physical(self._address + self._begun.offset), self._begun.data)
+        if self._waits:
+            self.find()  # makes room: nothing else is there
 
     def physical(self, link: int) -> int:
         """The physical address of a link address of the trampolines. Raises MachineError: the image was not in memory
@@ -102,7 +110,20 @@ class Hits:
             self._has_warned = self._begun.is_cleared(read(self._address + self._begun.offset, self._begun.size))
             if self._has_warned:
                 self._warn(CLEARED)
-        self._probes.fire(self._probes.find(lambda address, size: self._counted(read, address, size), is_last=is_last))
+        found = self._probes.find(
+            lambda address, size: self._counted(read, address, size),
+            is_last=is_last,
+            store=self._store if self._waits and not is_last else None,
+        )
+        if self._waits:
+            self.interval = 0 if len(found.records) >= min(self._capacity // 2, _SMALL) else _OFTEN
+        if found.gave_up and not self._gave_up:
+            self._gave_up = True
+            self._warn(_GAVE_UP)
+        self._probes.fire(found)
+
+    def _store(self, address: int, word: int) -> None:
+        self._memory.store(self._placement.physical(address), word)
 
     def _counted(self, read: Read, address: int, size: int) -> bytes:
         """The bytes at a link address; counters without the values that they began with."""

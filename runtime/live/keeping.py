@@ -26,8 +26,10 @@ _MOST_BYTES: Final = 1 << 25  # of one: records with stacks are long
 class Keeping:
     """What the clauses so far need. An instance is called as `Surroundings.admit`."""
 
-    def __init__(self, manifest: Manifest, fields: Fields, *, notes_tasks: bool) -> None:
-        """No clause has been checked. `notes_tasks`: the output shows the task of each hit."""
+    def __init__(self, manifest: Manifest, fields: Fields, *, notes_tasks: bool, is_lossless: bool = False) -> None:
+        """No clause has been checked. `notes_tasks`: the output shows the task of each hit. `is_lossless`: hits wait
+        while the ring is full."""
+        self._is_lossless = is_lossless
         self._notes_tasks = notes_tasks
         self._manifest, self._known, self._arch = manifest, fields, fields.image.facts
         self._identifiers = manifest.identifiers
@@ -104,4 +106,4 @@ class Keeping:
         stride, records = Standalone(Action.RECORD, 0, 0, 0, 0, self._fields).stride, _MOST_RECORDS
         while records * stride > _MOST_BYTES:
             records //= 2
-        return Request(Action.RECORD, self._fields, records, None)
+        return Request(Action.RECORD, self._fields, records, None, waits=self._is_lossless)

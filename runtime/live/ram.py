@@ -13,6 +13,7 @@ from typing import Final
 from kinst.runtime.readout.files import Range
 from kinst.runtime.readout.memory import Memory, Space, UnreadableError
 from kinst.targets.errors import MachineError
+from kinst.targets.standalone import WORD
 
 NAME: Final = "kinst-ram"  # the memory backend's
 _VIEW: Final = "memory"  # the address space in which devices and loaders see RAM
@@ -34,7 +35,7 @@ class SharedRam:
         self.descriptor = os.memfd_create("kinst-ram", os.MFD_CLOEXEC)
         try:
             os.ftruncate(self.descriptor, size)
-            self._map = mmap.mmap(self.descriptor, size, mmap.MAP_SHARED, mmap.PROT_READ)
+            self._map = mmap.mmap(self.descriptor, size, mmap.MAP_SHARED)
         except OSError as error:
             os.close(self.descriptor)
             raise MachineError(f"no {size >> 20:,} MiB for the guest's memory: {error.strerror}") from None
@@ -89,6 +90,13 @@ class SharedRam:
     def write(self, address: int, data: bytes) -> None:
         """Store bytes at a physical address, while the guest is paused. Raises UnreadableError: see `read`."""
         os.pwrite(self.descriptor, data, self._offset(Space.PHYSICAL, address, len(data)))
+
+    def store(self, address: int, word: int) -> None:
+        """Store a word of 64 bits at a physical address, a multiple of its size, in one access: the guest runs. Raises
+        UnreadableError: see `read`."""
+        at = self._offset(Space.PHYSICAL, address, WORD)
+        with memoryview(self._map) as whole, whole[at : at + WORD] as its_bytes, its_bytes.cast("Q") as words:
+            words[0] = word
 
     def find(self, content: bytes) -> Iterator[int]:
         """See `Memory`."""

@@ -30,6 +30,7 @@ class Request:
     reading: Reading = AS_IT_SAYS  # what the user says of an image file that does not say it itself
     machine: str | None = None  # default: the one of the image's architecture
     on: str | None = None  # the command that starts QEMU, in place of our machine
+    is_lossless: bool = False  # under QEMU a hit waits while the ring is full
     system: str = "auto"  # the operating system in the image, as --os names it
     call: str | None = None  # a function call instead of booting
     method: Method | None = None  # how displaced instructions are executed; None: as a patched image says, or AUTO

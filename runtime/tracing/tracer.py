@@ -15,6 +15,7 @@ from dataclasses import replace
 from typing import Any, Final, Protocol
 
 from kinst.runtime.clauses.aggregations import AggregationStore, Contents
+from kinst.runtime.clauses.alike_hits import AlikeHits, takes_together
 from kinst.runtime.clauses.buffers import Buffers
 from kinst.runtime.clauses.compile.clause import compile_clause
 from kinst.runtime.clauses.compile.counting import compile_counting, reads_of
@@ -45,7 +46,6 @@ from kinst.runtime.hits.explained import delivery_text
 from kinst.runtime.machine.configuration import ClockKind, End
 from kinst.runtime.providers.dtrace import BEGIN, END, ERROR, TRACER_THREAD
 from kinst.runtime.providers.provider import Action, Identifiers, Probe
-from kinst.runtime.tracing.alike_hits import AlikeHits, takes_together
 from kinst.runtime.tracing.enablings import Enabled, Enablings
 from kinst.runtime.tracing.hits import Hit, PythonAction, enclosed
 from kinst.runtime.tracing.host.contract import blank_firing
@@ -196,9 +196,10 @@ class Tracer:
         counted = None if self.hits is None else self.hits.count
         clauses = [*enabled, *called]
         has_replays = any(one.clause.delivery.way is Way.REPLAY for one in clauses)
+        pairs = ((clause, one.probes) for clause, one in zip(self.clauses, enabled, strict=True))
         combining = Combining(
             *(self._beginning(), self._act, counted, self._replays if has_replays else None),
-            takes_together=not called and takes_together(zip(self.clauses, enabled, strict=True), self._providers),
+            takes_together=not called and takes_together(pairs, self._providers),
         )
         self._enablings = Enablings(clauses, combining)
         # dtrace_state_go() checks the buffers after the ECBs are made, and before any probe can fire.

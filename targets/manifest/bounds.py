@@ -154,7 +154,7 @@ def _check_standalone(manifest: Manifest) -> None:
         _require(not len(manifest.jumps), "jumps in an image that is not standalone")
         return
     if found.action is Action.COUNT:
-        is_right = not found.capacity and not found.fields and found.size == WORD * len(manifest.sites)
+        is_right = not (found.capacity or found.fields or found.waits) and found.size == WORD * len(manifest.sites)
     else:
         is_right = found.capacity.bit_count() == 1 and found.size == found.ring_size
     _require(is_right and len(found.fields) <= MOST_FIELDS, "counters or a ring of another size than it says")

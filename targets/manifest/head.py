@@ -110,10 +110,13 @@ def _patch(address: Any, original: Any, code: Any, text: Any) -> Patch:
     return Patch(address_of(address), bytes.fromhex(original), bytes.fromhex(code), text_of_value(text))
 
 
-def _standalone(action: Any, address: Any, load_address: Any, size: Any, capacity: Any, *fields: Any) -> Standalone:
+def _standalone(
+    action: Any, address: Any, load_address: Any, size: Any, capacity: Any, waits: Any, *fields: Any
+) -> Standalone:
     known = Action(_one_of(action, tuple(Action)))
     bounds = address_of(address), address_of(load_address), number_of(size, _MOST_BYTES)
-    return Standalone(known, *bounds, number_of(capacity, _MOST_BYTES), tuple(map(text_of_value, fields)))
+    texts = tuple(map(text_of_value, fields))
+    return Standalone(known, *bounds, number_of(capacity, _MOST_BYTES), texts, waits=bool(number_of(waits, 2)))
 
 
 def _static(value: Mapping[str, Any]) -> StaticProbe:

@@ -5,9 +5,9 @@ nanoseconds. A hit's cost is what it adds to the plain call of the same machine.
 
 After that what clauses of D add to it: see `tests.bench.clauses`; what a hit costs in a Qiling object that its user
 made: see `tests.bench.attached`; what a probe of memory costs: see `tests.bench.watched`; what a look into the debug
-information of a kernel costs: see
-`tests.bench.debuginfo`; what gdb on QEMU's stub takes for one: see `tests.bench.gdb`; and what rewriting takes: see
-`tests.bench.bulk`. Last boots of Linux without probes and with all functions counted, beside QEMU: see
+information of a kernel costs: see `tests.bench.debuginfo`; what gdb on QEMU's stub takes for one: see
+`tests.bench.gdb`; what rewriting takes: see `tests.bench.bulk`; and what records of a guest under QEMU cost: see
+`tests.bench.records`. Last boots of Linux without probes and with all functions counted, beside QEMU: see
 `tests.bench.linux`.
 
 Each row says how many probes are enabled and how many functions are called in turn. With 10,000 functions called in
@@ -22,7 +22,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from kinst.runtime.hits.actions import NOTHING, Reads
-from tests.bench import attached, bulk, clauses, debuginfo, gdb, linux, watched
+from tests.bench import attached, bulk, clauses, debuginfo, gdb, linux, records, watched
 from tests.bench.alone import AloneRun
 from tests.bench.baselines import QilingRun
 from tests.bench.ours import OurRun
@@ -147,6 +147,7 @@ def main() -> None:
     watched.main()
     debuginfo.main()
     bulk.main()
+    records.main()
     linux.main()
 
 

@@ -20,7 +20,7 @@ from kinst.rewriter.liveness.effects import effector
 from kinst.rewriter.standalone.amd64.kept import Kept, kept
 from kinst.rewriter.standalone.amd64.pieces import narrow, template
 from kinst.rewriter.standalone.amd64.reads import Free, number_of_cpu, of_stack, of_task
-from kinst.rewriter.standalone.code.parts import Parts, joined
+from kinst.rewriter.standalone.code.parts import Parts, joined, size_of
 from kinst.rewriter.standalone.code.trampoline import (
     Clock,
     Constant,
@@ -47,6 +47,8 @@ _REGISTERS: Final = (1 << len(GENERAL)) - 1
 # Not rsp and rbp: by these two an interrupt handler, too, finds the stack.
 _FREE: Final = tuple(number for number in range(len(GENERAL)) if number not in (RSP, RBP))
 _NARROWEST: Final = 0xFFFF_FFFF
+_NOT_NEGATIVE: Final = 0x79  # jns
+_BRANCH: Final = 2  # bytes of a short one
 
 
 def needed(task: Task, dead: Masks) -> Masks:
@@ -68,7 +70,7 @@ def task_code(task: Task, dead: int, *, has_stack: bool, is_compact: bool) -> Pa
             has_flags = dead & _COUNTED != _COUNTED
             around = _Free(registers, has_flags, has_stack).kept()
             return template((*around.before, "lock incq @cell(%rip)", *around.after))
-        case Record(_, _, words):
+        case Record(words=words):
             return _recorded(task, _Free(registers & ~_read(words), dead & _FLAGS != _FLAGS, has_stack))
 
 
@@ -111,6 +113,11 @@ def _recorded(record: Record, free: _Free) -> Parts:
                 *around.before,
                 f"movl $0x1, %{narrow(work[0])}",
                 f"lock xaddq %{ticket}, @ring(%rip)",
+            )
+        ),
+        _wait(ticket, other) if record.waits else (),
+        template(
+            (
                 f"movl %{narrow(work[0])}, %{narrow(work[2])}",
                 f"andl ${record.mask:#x}, %{narrow(work[2])}",
                 f"imulq ${record.stride:#x}, %{place}, %{place}",
@@ -133,6 +140,18 @@ def _recorded(record: Record, free: _Free) -> Parts:
             )
         ),
     )
+
+
+def _wait(ticket: str, other: str) -> Parts:
+    """Until there is room, or patience is gone: `kinst.targets.standalone`. Without pause, for which QEMU would leave
+    its translated code."""
+    look = template((f"movq @room(%rip), %{other}", f"addq %{ticket}, %{other}"))
+    again = template(("decq @patience(%rip)",))
+    give_up = template(("andq $0x0, @room(%rip)",))
+    here = size_of(look) + _BRANCH + size_of(again) + _BRANCH
+    back = bytes((_NOT_NEGATIVE, -here & 0xFF))
+    rest = joined(again, (back,), give_up)
+    return joined(look, (bytes((_NOT_NEGATIVE, size_of(rest))),), rest)
 
 
 def _fixed(words: Sequence[Word], *, has_flags: bool) -> tuple[tuple[int, ...], tuple[int, ...]]:

@@ -18,7 +18,7 @@ from kinst.rewriter.standalone.code.template import Assembly, assembled
 from kinst.rewriter.standalone.code.trampoline import Masks, Record, Shape, Task
 from kinst.rewriter.standalone.code.word_tasks import Dialect, Routine
 from kinst.targets.arch.arm64 import ARM64, PC, PSTATE, SP
-from kinst.targets.standalone import WORD
+from kinst.targets.standalone import PATIENCE, ROOM, WORD
 
 # Without the platform register x18 and the frame pointer: interrupt handlers find threads and frames by them.
 _USABLE: Final = (*range(9, 16), 8, 16, 17, *range(7, -1, -1), *range(19, 29), 30)
@@ -46,6 +46,7 @@ again:
     add x{place}, x{ticket}, #1
     stxr w{spare}, x{place}, [x{ring}]
     cbnz w{spare}, again
+    {wait}
     {index}
     mov x{spare}, #{stride}
     la x{ring}, first
@@ -87,6 +88,25 @@ def load(shape: Shape, what: str, base: int | None) -> Parts:
     (number,) = free.registers
     text = f"la x{number}, {TARGET}\n{what}, [x{number}]"
     return assembled(_ASSEMBLY, word_tasks.with_saved(_DIALECT, free, text))
+
+
+def _wait(task: Record, names: Mapping[str, str]) -> str:
+    """Until there is room, or patience is gone: `kinst.targets.standalone`."""
+    if not task.waits:
+        return ""
+    ring, ticket, place, _ = (f"x{names[role]}" for role in _RECORD.roles)
+    return f"""
+look:
+    ldr {place}, [{ring}, #{ROOM}]
+    add {place}, {place}, {ticket}
+    tbz {place}, #63, go
+    ldr {place}, [{ring}, #{PATIENCE}]
+    sub {place}, {place}, #1
+    str {place}, [{ring}, #{PATIENCE}]
+    tbz {place}, #63, look
+    str xzr, [{ring}, #{ROOM}]
+go:
+"""
 
 
 def _index(place: str, ticket: str, mask: int) -> str:
@@ -140,6 +160,7 @@ _DIALECT: Final = Dialect(
     count=_COUNT,
     record=_RECORD,
     spare="spare",
+    wait=_wait,
     index=_index,
     discard=_discard,
     memory=_memory,

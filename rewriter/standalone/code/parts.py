@@ -20,14 +20,16 @@ Filled = tuple[Bytes, Mask]
 Fill = Callable[[Addresses, Addresses, Numbers], Filled]
 
 # What a fixup holds. Of the instruction: its link address, that of the next one, of its branch target, of its operand
-# in memory. Of its task: the counter, the ring, the ring's first place, the number of the site. Of a jump: where it
-# leads.
+# in memory. Of its task: the counter, the ring, two words of it (`kinst.targets.standalone`), its first place, the
+# number of the site. Of a jump: where it leads.
 HERE: Final = "here"
 NEXT: Final = "next"
 TARGET: Final = "target"
 OPERAND: Final = "operand"
 CELL: Final = "cell"
 RING: Final = "ring"
+ROOM: Final = "room"
+PATIENCE: Final = "patience"
 FIRST: Final = "first"
 SITE: Final = "site"
 PER_CPU: Final = "per_cpu"  # of Linux: the table of where each CPU's own data are

@@ -107,11 +107,13 @@ def placed(words: Sequence[Word]) -> Iterator[tuple[int, Word]]:
 @dataclass(frozen=True, slots=True)
 class Record:
     """Append a record to the ring of `kinst.targets.standalone`, which is at `RING` and has its first place at `FIRST`:
-    `SITE`, and what `words` say. `mask` is the capacity - 1; `stride` is the size of a record in bytes."""
+    `SITE`, and what `words` say. `mask` is the capacity - 1; `stride` is the size of a record in bytes. `waits`: it
+    waits for room in the ring, by way of `ROOM` and `PATIENCE`."""
 
     mask: int
     stride: int
     words: tuple[Word, ...]
+    waits: bool = False
 
     @property
     def discard(self) -> int:

@@ -62,6 +62,7 @@ class Dialect:
     count: Routine
     record: Routine  # with ``{place}`` and ``{ticket}``; plain words are stored where ``{words}`` is
     spare: str  # the role of `record` whose register is unused while words are stored
+    wait: Callable[[Record, Mapping[str, str]], str]  # role -> register: ``{wait}``, for room in the ring
     index: Callable[[str, str, int], str]  # place, ticket, mask: the line that cuts the ticket to the mask
     discard: Callable[[Record, Mapping[str, str]], str]  # role -> register: ``{discard}``, to the place never read
     memory: Memory  # ``{memory}``
@@ -129,6 +130,7 @@ def _recording(dialect: Dialect, task: Record, dead: int, *, has_stack: bool) ->
         chosen,
         dialect.record.text.format(
             **names,
+            wait=dialect.wait(task, names),
             index=dialect.index(place, names["ticket"], task.mask),
             stride=task.stride,
             discard=dialect.discard(task, names),

@@ -178,7 +178,7 @@ def _too_much(inside: SpareSpace, image: Image, code: int, data: int) -> str:
 
 
 def _standalone(request: Request, address: int, load_address: int, size: int) -> Standalone:
-    return Standalone(request.action, address, load_address, size, request.capacity, request.fields)
+    return Standalone(request.action, address, load_address, size, request.capacity, request.fields, request.waits)
 
 
 def _data_size(manifest: Manifest, request: Request) -> int:

@@ -17,6 +17,7 @@ from kinst.rewriter.standalone.riscv64 import reads
 from kinst.rewriter.standalone.riscv64.fixups import address_fixup, number_fixup
 from kinst.rewriter.standalone.riscv64.short import shortened
 from kinst.targets.arch.riscv64 import GENERAL, PC, RISCV64, SP
+from kinst.targets.standalone import PATIENCE, ROOM
 
 # Without sp, gp, tp and s0: interrupt handlers find the CPU, its globals and its frames by them.
 _USABLE: Final = tuple(
@@ -42,6 +43,7 @@ _RECORD: Final = Routine(
     la {ring}, ring
     li {place}, 1
     amoadd.d {ticket}, {place}, ({ring})
+    {wait}
     {index}
     li {ring}, {stride}
     mul {place}, {place}, {ring}
@@ -81,6 +83,20 @@ def _free(assembly: Assembly, names: Mapping[str, str], frame: int) -> reads.Fre
     """Branches count in bytes, so it matters which lines have a short form."""
     base, ticket, place = (names[role] for role in _RECORD.roles)
     return reads.Free(base, ticket, place, frame, lambda lines: len(assembly.encode(lines)))
+
+
+def _wait(assembly: Assembly, task: Record, names: Mapping[str, str]) -> str:
+    """Until there is room, or patience is gone: `kinst.targets.standalone`."""
+    if not task.waits:
+        return ""
+    ring, ticket, place = (names[role] for role in _RECORD.roles)
+    free, is_done = _free(assembly, names, 0), f"bge {place}, zero"
+    look = [f"ld {place}, {ROOM}({ring})", f"add {place}, {place}, {ticket}"]
+    less = [f"ld {place}, {PATIENCE}({ring})", f"addi {place}, {place}, -1", f"sd {place}, {PATIENCE}({ring})"]
+    back = free.size("\n".join([*look, f"{is_done}, 8", *less]))
+    return "\n".join(
+        [*look, *free.over(is_done, *less, f"{is_done}, {-back & _ADDRESSES}", f"sd zero, {ROOM}({ring})")]
+    )
 
 
 def _discard(assembly: Assembly, task: Record, names: Mapping[str, str]) -> str:
@@ -131,6 +147,7 @@ def _encoded_short(lines: str) -> bytes:
 
 _PLAIN: Final = Assembly(_encoded, address_fixup, number_fixup, RISCV64.operand_registers)
 _SHORT: Final = replace(_PLAIN, encode=_encoded_short)
+_ADDRESSES: Final = (1 << 64) - 1
 _DIALECT: Final = Dialect(
     usable=_USABLE,
     registers=GENERAL,
@@ -140,6 +157,7 @@ _DIALECT: Final = Dialect(
     count=_COUNT,
     record=_RECORD,
     spare="ring",
+    wait=partial(_wait, _PLAIN),
     index=_index,
     discard=partial(_discard, _PLAIN),
     memory=partial(_memory, _PLAIN),
@@ -153,4 +171,6 @@ _DIALECT: Final = Dialect(
     store="sd {register}, {offset}({place})",
     save=_save,
 )
-_SHORT_DIALECT: Final = replace(_DIALECT, discard=partial(_discard, _SHORT), memory=partial(_memory, _SHORT))
+_SHORT_DIALECT: Final = replace(
+    _DIALECT, wait=partial(_wait, _SHORT), discard=partial(_discard, _SHORT), memory=partial(_memory, _SHORT)
+)

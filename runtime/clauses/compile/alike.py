@@ -125,8 +125,8 @@ class Additions:
         self._counted = []
 
     def drop(self) -> None:
-        """Forget all."""
-        self._new, self._counted = [], []
+        """Forget what is new."""
+        self._new = []
 
 
 def compile_alike(

@@ -3,6 +3,8 @@
 A site has a kind: which columns of its records its clauses read, and, if they do not read the probe, which clauses. The
 records of one kind are compared by these columns only. Of the stack it is not known in advance which words are read:
 the first record of some that are equal so far says it, and those that differ in these words are compared again.
+
+Each group fires when its first record would, so that keys of aggregations come in the order in which they would come.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -36,12 +38,49 @@ class _Kind:
 
 @dataclass(order=True, slots=True)
 class Group:
-    """Records that are equal in what is read, as far as that is known. `rows` is None where it is, and else has them
-    all."""
+    """Records of one kind that are equal in what is read, as far as that is known: the first of them, and how many.
+    `rows` has all of them where more is to be known; else it is None."""
 
     first: int
     hits: int
+    kind: int
     rows: Rows | None = field(compare=False, default=None)
+
+
+class Turns:
+    """The order in which records fire: groups, and between them the rows of those that fire one by one. It can change
+    while it is iterated over."""
+
+    def __init__(self, groups: list[Group], single: Rows) -> None:
+        """`groups` in any order; `single` ascending."""
+        heapify(groups)
+        self._groups, self._single = groups, single
+
+    def __iter__(self) -> Iterator[Group | Rows]:
+        while self._groups or len(self._single):
+            end = len(self._single)
+            if self._groups:
+                end = int(np.searchsorted(self._single, self._groups[0].first))
+            if end:
+                rows, self._single = self._single[:end], self._single[end:]
+                yield rows
+            else:
+                yield heappop(self._groups)
+
+    def again(self, group: Group) -> None:
+        """Let a group have a turn."""
+        heappush(self._groups, group)
+
+    def take(self, kind: int) -> list[Group]:
+        """The groups of a kind that have not had their turn, which they will not have."""
+        found = [group for group in self._groups if group.kind == kind]
+        self._groups = [group for group in self._groups if group.kind != kind]
+        heapify(self._groups)
+        return found
+
+    def apart(self, rows: Rows) -> None:
+        """Let some records fire one by one, in their turn."""
+        self._single = np.sort(np.concatenate([self._single, rows]))
 
 
 class AlikeRecords:
@@ -62,20 +101,27 @@ class AlikeRecords:
         self._kind_of = np.zeros(0, np.int32)  # by row of a site
         self._faulty = set[int]()  # identities of what has faulted
 
-    def divide(self, records: Records) -> tuple[list[Group], Rows]:
-        """A heap of groups of records, by the first of each, and the rows of those that fire one by one."""
+    def turns(self, records: Records) -> Turns:
+        """The order in which records fire."""
         kinds, groups = self._kinds_of(records[:, _SITE]), list[Group]()
         present = np.flatnonzero(np.bincount(kinds, minlength=len(self._kinds))).tolist()
         for number in present:
             kind = self._kinds[number]
             if kind is not None:
                 rows = None if len(present) == 1 else np.flatnonzero(kinds == number)
-                groups += self._groups(kind, records, rows)
-        heapify(groups)
-        return groups, np.flatnonzero(kinds == _SINGLE)
+                groups += self._groups(number, kind, records, rows)
+        return Turns(groups, np.flatnonzero(kinds == _SINGLE))
 
-    def give_up(self, alike: Alike) -> None:
-        """An action has faulted: from now on its sites' records fire one by one."""
+    def give_up(self, alike: Alike, group: Group, records: Records, turns: Turns) -> None:
+        """An action has faulted at the first record of a group: from now on the records of its sites fire one by one,
+        and now those of the group's kind that have not fired."""
+        left = [group, *turns.take(group.kind)]
+        if group.rows is None:
+            kind = self._kinds[group.kind]
+            assert kind is not None, "records that fire one by one are in no group"
+            rows = np.flatnonzero(self._kinds_of(records[:, _SITE]) == group.kind)
+            left = [one for one in _by_rows(self._keys(kind, records[rows]), rows, 0) if one.first >= group.first]
+        turns.apart(np.concatenate([one.rows for one in left if one.rows is not None]))
         self._faulty.add(id(alike))
         self._kind_of.fill(_UNKNOWN)
 
@@ -138,47 +184,41 @@ class AlikeRecords:
 
     # -- groups -------------------------------------------------------------------------------------------------------
 
-    def _groups(self, kind: _Kind, records: Records, rows: Rows | None) -> Iterator[Group]:
+    def _groups(self, number: int, kind: _Kind, records: Records, rows: Rows | None) -> Iterator[Group]:
         """`rows` are those of the kind; None: all."""
-        some = records if rows is None else records[rows]
-        keys = np.ascontiguousarray(some[:, list(kind.columns)].T)
-        if self._columns.cpu is not None:
-            keys = np.concatenate([keys, self._cpu.numbers(some[:, self._columns.cpu])[None]])
-        if not len(keys):
-            keys = np.zeros((1, len(some)), np.uint64)
+        keys = self._keys(kind, records if rows is None else records[rows])
         if kind.has_stack:
-            return _by_rows(keys, rows)
+            return _by_rows(keys, np.arange(len(records)) if rows is None else rows, number)
         first, hits = distinct(keys)
-        return map(Group, (first if rows is None else rows[first]).tolist(), hits.tolist())
+        places = first if rows is None else rows[first]
+        return (Group(one, count, number) for one, count in zip(places.tolist(), hits.tolist(), strict=True))
+
+    def _keys(self, kind: _Kind, records: Records) -> Records:
+        """(columns, records) what must be equal."""
+        keys = records[:, list(kind.columns)].T
+        if self._columns.cpu is None:
+            cpus = np.zeros(len(records), np.uint64)
+        else:
+            cpus = self._cpu.numbers(records[:, self._columns.cpu])
+        return np.ascontiguousarray(np.concatenate([keys, cpus[None]]))
 
     def without(self, group: Group, records: Records, words: set[int]) -> tuple[int, Group | None]:
         """How many of a group are equal to its first in some words of the stack as well, and the others."""
-        if group.rows is None:
+        if group.rows is None or group.hits == 1:
             return group.hits, None
         at = self._columns.stack
         assert at is not None, "without a stack groups are final"
         read = records[np.ix_(group.rows, np.array(sorted(words), np.intp) + at + 1)]
-        is_other = (read != read[0]).any(axis=1)
-        left = group.rows[is_other]
-        return len(group.rows) - len(left), Group(int(left[0]), len(left), left) if len(left) else None
+        left = group.rows[(read != read[0]).any(axis=1)]
+        others = Group(int(left[0]), len(left), group.kind, left) if len(left) else None
+        return len(group.rows) - len(left), others
 
 
-def _by_rows(keys: Records, rows: Rows | None) -> Iterator[Group]:
+def _by_rows(keys: Records, rows: Rows, kind: int) -> Iterator[Group]:
     """Groups with all of their rows."""
     order = np.lexsort(keys)
     ordered = keys[:, order]
     borders = np.flatnonzero((ordered[:, 1:] != ordered[:, :-1]).any(axis=0)) + 1
     for some in np.split(order, borders):
-        own = some if rows is None else rows[some]  # ascending: the sort is stable
-        yield Group(int(own[0]), len(own), own)
-
-
-def push(groups: list[Group], group: Group | None) -> None:
-    """Put what is left of a group back on the heap."""
-    if group is not None:
-        heappush(groups, group)
-
-
-def pop(groups: list[Group]) -> Group:
-    """Take the group whose first record is the earliest."""
-    return heappop(groups)
+        own = rows[some]  # ascending: the sort is stable
+        yield Group(int(own[0]), len(own), kind, own)

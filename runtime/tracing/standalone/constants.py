@@ -32,13 +32,13 @@ class ConstantMemory:
         """See `Memory`."""
         if address >> 48 == TAG:
             return self._own.read(address, size)
-        if size > self._constant(address):
+        if size > self._constant(address) or not size:
             raise _unknown(address)
         return self._image.read(address, size)
 
     def string(self, address: int, limit: int) -> bytes:
         """See `Memory`."""
-        if address >> 48 == TAG:
+        if address >> 48 == TAG or not limit:
             return self._own.string(address, limit)
         most = min(limit, self._constant(address))
         found, end, _ = self.read(address, most).partition(b"\0")

@@ -6,14 +6,19 @@ record, or run on; and it may have been restarted since the last time.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kinst.targets.errors import MachineError
-from kinst.targets.standalone import RING_HEAD, WORD, Action, Standalone
+from kinst.targets.standalone import PATIENCE, RING_HEAD, ROOM, WORD, Action, Standalone, until
 
 Read = Callable[[int, int], bytes]  # link address, size -> bytes
+Store = Callable[[int, int], None]  # link address, a word that is stored at once
+_LOOKS: Final = 1 << 28  # of a writer that waits for room: about a second under QEMU
+_AT_ONCE: Final = 1 << 13  # records, where writers wait: they get room again before a second is over
+_AWAITED: Final = 64  # readings in which a record is awaited, where writers wait
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +29,7 @@ class Found:
     hits: NDArray[np.uint64]
     records: NDArray[np.uint64]
     lost: int = 0  # records that were overwritten, or never finished
+    gave_up: bool = False  # a writer has waited for room too long, and since then none did
 
 
 class Findings:
@@ -35,18 +41,36 @@ class Findings:
         self._sites = sites
         self._hits = np.zeros(sites, np.uint64)  # the counters at the last time
         self._next = 0  # the record to take next
-        self._awaited = -1  # a record that was not finished the last time
+        self._awaited, self._looked = -1, 0  # a record that was not finished the last times, and how often that was
+        self._until = 0  # there is room for the records before this one; 0: writers do not wait
+        self._gave_up = False
 
-    def take(self, read: Read, *, is_last: bool) -> Found:
-        """What is new. A record that is not finished is left for the next time, once, unless this is the last.
+    def take(self, read: Read, *, is_last: bool, store: Store | None = None) -> Found:
+        """What is new. A record that is not finished is left for the next time, once, unless this is the last. With
+        `store` writers that wait get room, and records are awaited longer, since none is overwritten meanwhile.
 
         Raises:
             MachineError: this cannot be what the image wrote.
         """
         if self._kept.action is Action.COUNT:
             return Found(self._counted(read), self._words(b""))
+        self._gave_up = False
         records, lost = self._recorded(read, is_last=is_last)
-        return Found(np.zeros(self._sites, np.uint64), records, lost)
+        if store is not None:
+            self._until = self._next + self._kept.capacity
+            store(self._kept.address + PATIENCE, _LOOKS)
+            store(self._kept.address + ROOM, until(self._until))
+        return Found(np.zeros(self._sites, np.uint64), records, lost, self._gave_up)
+
+    def _begun(self, read: Read) -> int:
+        """The number of records that were begun, without those whose writers wait for room."""
+        words = np.frombuffer(read(self._kept.address, RING_HEAD), "<u8")
+        begun = int(words[0])
+        if self._until and begun > self._until:
+            if words[ROOM // WORD]:
+                return self._until
+            self._until, self._gave_up = 0, True
+        return begun
 
     def _counted(self, read: Read) -> NDArray[np.uint64]:
         """New hits by site. Counters only grow: one that has shrunk means that the guest was restarted."""
@@ -63,15 +87,17 @@ class Findings:
         or was overwritten since by a record that is a capacity later.
         """
         kept = self._kept
-        begun = int.from_bytes(read(kept.address, WORD), "little")
+        begun = self._begun(read)
         if begun < self._next:  # the guest was restarted
-            self._next, self._awaited = 0, -1
+            self._next, self._awaited, self._until = 0, -1, 0
+        if self._until and not is_last:
+            begun = min(begun, self._next + _AT_ONCE)
         start = self._next
         first = max(start, begun - kept.capacity)
         lost = first - start
         places = self._places(read, first, begun)
         numbers = np.arange(first, begun, dtype=np.uint64)
-        later = int.from_bytes(read(kept.address, WORD), "little")  # whose writers may have reused the places by now
+        later = self._begun(read)  # whose writers may have reused the places by now
         is_whole = numbers + np.uint64(kept.capacity) >= np.uint64(later)
         is_done = (places[:, 0] == numbers + np.uint64(1)) & is_whole
         end = None if is_last else self._end(numbers[~is_done & is_whole])
@@ -84,10 +110,13 @@ class Findings:
         return records, lost
 
     def _end(self, unfinished: NDArray[np.uint64]) -> int | None:
-        """The record to begin with the next time: the first unfinished one that was not awaited before. An interrupted
-        writer finishes by then; one that never does must not hold up the records after it. None: none is awaited."""
-        awaited = next((one for one in unfinished.tolist() if one > self._awaited), None)
+        """The record to begin with the next time: the first unfinished one that was not awaited before, or not long
+        enough. An interrupted writer finishes by then; one that never does must not hold up the records after it. None:
+        none is awaited."""
+        is_left = self._looked < (_AWAITED if self._until else 1)
+        awaited = next((one for one in unfinished.tolist() if one > self._awaited - is_left), None)
         if awaited is not None:
+            self._looked = self._looked + 1 if awaited == self._awaited else 1
             self._awaited = awaited
         return awaited
 

@@ -24,7 +24,7 @@ from kinst.runtime.tracing.images.image_probes import providers_of
 from kinst.runtime.tracing.images.preparing import Prepared
 from kinst.runtime.tracing.standalone.admission import Admission
 from kinst.runtime.tracing.standalone.columns import CpuSource, in_order, own_number
-from kinst.runtime.tracing.standalone.findings import Findings, Found, Read
+from kinst.runtime.tracing.standalone.findings import Findings, Found, Read, Store
 from kinst.runtime.tracing.standalone.record_threads import RecordThreads
 from kinst.runtime.tracing.standalone.recorded import RecordedHits
 from kinst.runtime.trap.arch.registry import emulator
@@ -140,10 +140,11 @@ class KeptProbes:
         """Set at which time (ns) of the host in `surroundings` the clock in records was 0."""
         self._hits.begin_at(time)
 
-    def find(self, read: Read, *, is_last: bool) -> Found:
-        """What is new in memory, which `read` reads by link addresses. Raises MachineError."""
+    def find(self, read: Read, *, is_last: bool, store: Store | None = None) -> Found:
+        """What is new in memory, which `read` reads by link addresses; with `store` there is room for more then. Raises
+        MachineError."""
         assert self._findings is not None, "expect() comes first"
-        found = self._findings.take(read, is_last=is_last)
+        found = self._findings.take(read, is_last=is_last, store=store)
         self._lost += found.lost
         found = found if self._rows is None else _by_rows(found, self._rows)
         found = replace(found, records=in_order(found.records, self._hits.columns))

@@ -15,7 +15,7 @@ from kinst.runtime.clauses.scratch import Scratch
 from kinst.runtime.hits.actions import Additions, Alike, Batched, alike_of
 from kinst.runtime.patched.sites import Argument, ArgumentAt, SiteTable
 from kinst.runtime.tracing.host.surroundings import SCRATCH
-from kinst.runtime.tracing.standalone.alike_records import AlikeRecords, Group, pop, push
+from kinst.runtime.tracing.standalone.alike_records import AlikeRecords, Group, Turns
 from kinst.runtime.tracing.standalone.columns import CpuSource, columns_of, own_number
 from kinst.runtime.tracing.standalone.constants import ConstantMemory
 from kinst.runtime.tracing.standalone.findings import Found
@@ -140,51 +140,46 @@ class RecordedHits:
         firing.run_on(_CPU)
 
     def _fire_records(self, records: NDArray[np.uint64], firing: Firing) -> None:
-        """First those that are alike: aggregations do not depend on the order of hits, and nobody looks at them before
-        the others have fired."""
-        groups, single = self._alike.divide(records)
-        if groups and not self._fire_alike(groups, records, firing):
-            single = np.arange(len(records))
-        if len(single):
-            self._fire_each(records if len(single) == len(records) else records[single], firing)
+        """Those that are alike fire once, with their number."""
+        turns, used = self._alike.turns(records), set[Additions]()
+        for turn in turns:
+            if isinstance(turn, Group):
+                used.update(self._fire_group(turn, records, turns, firing))
+                continue
+            for additions in used:
+                additions.keep()  # before those that come later
+            self._fire_each(records if len(turn) == len(records) else records[turn], firing)
+        for additions in used:
+            additions.keep()
         if self.columns.time is not None:
             self._last = self._nanoseconds(int(records[-1, self.columns.time]))
 
-    def _fire_alike(self, groups: list[Group], records: NDArray[np.uint64], firing: Firing) -> bool:
-        """Whether all went well: if an action has faulted, nothing was done."""
-        shown, stack, used = records[:, : self.columns.plain], self.columns.stack, set[Additions]()
-        while groups:
-            group = pop(groups)
-            words = b"" if stack is None else _words_of(records[group.first, stack:])
-            alikes = self._fire_first(shown[group.first].tolist(), words, firing)
-            if alikes is None:
-                return False
-            hits, others = self._alike.without(group, records, self.memory.seen)
-            push(groups, others)
-            for additions in {alike.additions for alike in alikes}:
-                additions.times(hits)
-                used.add(additions)
-        for additions in used:
-            additions.keep()
-        return True
-
-    def _fire_first(self, record: list[int], stack: bytes, firing: Firing) -> list[Alike] | None:
-        """Run what is to be done for the records like this one; None: one of the actions has faulted."""
-        self._show(record, stack, firing)
-        found = list[Alike]()
+    def _fire_group(
+        self, group: Group, records: NDArray[np.uint64], turns: Turns, firing: Firing
+    ) -> frozenset[Additions]:
+        """Run what the records of a group have in common; returns to what was added."""
+        record, stack = records[group.first], self.columns.stack
+        self._show(record[: self.columns.plain].tolist(), b"" if stack is None else _words_of(record[stack:]), firing)
+        done = list[Alike]()
         try:
-            for one in self._set(record, firing):
+            for one in self._set(record[: self.columns.plain].tolist(), firing):
                 alike = alike_of(one.action)
                 assert alike is not None, "others fire one by one"
-                found.append(alike)
-                firing.enabling = one
+                done.append(alike)
+                firing.be(firing.cpu, one)
                 alike.run(firing)
         except Fault:
-            found[-1].additions.drop()
-            self._alike.give_up(found[-1])
-            return None
+            done[-1].additions.drop()
+            self._alike.give_up(done[-1], group, records, turns)
+            return frozenset()
         finally:
             self._registers.known = frozenset()
+        hits, others = self._alike.without(group, records, self.memory.seen)
+        if others is not None:
+            turns.again(others)
+        found = frozenset(alike.additions for alike in done)
+        for additions in found:
+            additions.times(hits)
         return found
 
     def _fire_each(self, records: NDArray[np.uint64], firing: Firing) -> None:

@@ -133,6 +133,31 @@ def test_a_ring_that_is_too_small_tells_what_it_lost(sample: Sample, monkeypatch
     assert (kept + drops, drops > 0) == (176, True), done.stderr
 
 
+def test_with_lossless_nothing_is_lost(sample: Sample, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kinst.runtime.live.keeping._MOST_RECORDS", 4)
+    program = "fbt::vfs_get:entry { @[timestamp > 0, arg1] = count(); }"
+    done = kinst_run("-q", "--lossless", "--on", on(sample), "-n", program, sample.image)
+    assert "kinst-run" not in done.stderr
+    assert "drop" not in done.stderr
+    assert sum(int(one.split()[-1]) for one in done.stdout.splitlines() if one.split()[:1] == ["1"]) == 176
+
+
+def test_a_guest_does_not_wait_for_ever(sample: Sample, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kinst.runtime.live.keeping._MOST_RECORDS", 4)
+    monkeypatch.setattr("kinst.runtime.tracing.standalone.findings._LOOKS", 1)
+    done = kinst_run(
+        "--lossless", "--on", on(sample), "-n", "fbt::vfs_get:entry { @[timestamp > 0] = count(); }", sample.image
+    )
+    assert done.stderr.count("the guest would have stood still") == 1
+    drops = sum(int(one.split()[1]) for one in done.stderr.splitlines() if one.startswith("dtrace: "))
+    assert (int(done.stdout.split()[-1]) + drops, drops > 0) == (176, True), done.stderr
+
+
+def test_lossless_is_for_qemu(sample: Sample) -> None:
+    done = kinst_run("--lossless", "-n", "fbt::vfs_get:entry { @ = count(); }", sample.image)
+    assert (done.returncode, done.stderr.count("nothing is lost in our own machine")) == (2, 1)
+
+
 def test_a_second_run_takes_the_image_of_the_first(sample: Sample) -> None:
     first = traced("--on", on(sample), "-n", CREATED, sample.image)[0]
     (kept,) = own_folder("live").glob("*.elf")

@@ -12,8 +12,7 @@ from kinst.runtime.dlang import program
 from kinst.runtime.dlang.program import Clause
 from kinst.runtime.hits.actions import Alike
 from kinst.runtime.providers.dtrace import BEGIN, END
-from kinst.runtime.providers.provider import Providers
-from kinst.runtime.tracing.enablings import Enabled
+from kinst.runtime.providers.provider import Identifiers, Providers
 
 # They see what was aggregated until then, or end the run, or change something else at once.
 _WATCHING: Final = (program.Printa, program.ChangeAggregation, program.Commit, program.Exit, program.Destructive)
@@ -35,12 +34,12 @@ class AlikeHits:
         return compile_alike(clause, number, reads, state, environment, self._additions)
 
 
-def takes_together(clauses: Iterable[tuple[Clause, Enabled]], providers: Providers) -> bool:
+def takes_together(clauses: Iterable[tuple[Clause, Identifiers]], providers: Providers) -> bool:
     """Whether it makes no difference that hits are aggregated before those of other probes that came earlier. Timers
     fire when all earlier records have."""
-    for clause, enabled in clauses:
+    for clause, probes in clauses:
         if any(isinstance(action, _WATCHING) for action in clause.actions):
-            for identifier in enabled.probes.tolist():
+            for identifier in probes.tolist():
                 probe = providers.probe(identifier)
                 if identifier not in (BEGIN, END) and (probe is None or probe.provider != _TIMERS):
                     return False
