@@ -152,6 +152,7 @@ FUZZED = {
     *("headers", "manifests", "dwarf", "btf", "symbols", "kallsyms", "tracepoints", "system-calls"),
     *("modules", "trees", "input", "caches", "traffic", "pci", "virtio", "code", "programs"),
     *("breakpoints", "counted", "looked-at", "walks", "budgets", "registers", "rings"),
+    *("image-files", "hex-lines", "beside", "names", "boards", "board-trees"),
 }
 
 

@@ -32,8 +32,7 @@ from kinst.targets.method import Method
 _FILE: Final = FileName(path_type=Path, dir_okay=False)
 _WRITTEN: Final = OutputFile(path_type=Path, dir_okay=False)
 _D: Final = "D programs, as of dtrace(1)"
-_MACHINE: Final = "Machine"
-_RUN: Final = "Run"
+_MACHINE, _RUN = "Machine", "Run"
 _FORMATS: Final = [form.value for form in Format]
 END_ON_PANIC, CONTINUE_ON_PANIC = "end", "continue"
 _SEED: Final = click.IntRange(0, (1 << 64) - 1)

@@ -14,6 +14,7 @@ from kinst.runtime.machine.bus import Bus
 from kinst.runtime.machine.held_pages import HELD, HeldPages, PartlyCleared
 from kinst.runtime.machine.memory import PhysicalMemory
 from kinst.runtime.machine.physical.frames import MIRROR, MIRROR_SIZE, OPEN_BUS, OPEN_BUS_CODE, PAGE, TRAMPOLINE_FRAMES
+from kinst.runtime.machine.physical.unmodelled import Unmodelled
 from kinst.runtime.machine.watching.mirrored_pages import MemoryWatcher, MirroredPages
 from kinst.runtime.machine.watching.open_pages import OpenPages
 from kinst.runtime.machine.watching.page_watchers import CodeWatcher, StoreGuard
@@ -50,12 +51,11 @@ class AddressSpace:
         walker: Walker,
         nothing_there: NothingThere,
         code_found: Callable[[int], None],
+        unmodelled: Unmodelled | None = None,
     ) -> None:
-        """`bus` has the devices. `nothing_there` gives the fault, if any, of an access that no device and no memory
-        answers; `code_found` is called with a physical page before its code runs."""
-        self._engine = engine
-        self._memory = memory
-        self._walker = walker
+        """`bus` has the devices, `unmodelled` pages for some addresses of none. `nothing_there` gives the fault, if any,
+        of an access that nothing answers; `code_found` is called with a physical page before its code runs."""
+        self._engine, self._memory, self._walker = engine, memory, walker
         self._registers: Registers = engine.live
         self._to_access = tuple(engine.translator(access) for access in Access)
         self._to_read, self._to_write = self._to_access[Access.READ], self._to_access[Access.WRITE]
@@ -84,7 +84,7 @@ class AddressSpace:
         self._has_only_aliases = False
         self._on_alias: list[Callable[[int], None]] = []
         self._nothing_there, self._code_found = nothing_there, code_found
-        self.unmodelled: Callable[[int, Access], int | None] = lambda *_: None  # a page for an address of no device
+        self._unmodelled = unmodelled
         self._on_executable: list[Callable[[int, int], None]] = []
         self.fault: PageFault | None = None
         self._blocks: dict[int, set[int]] = {}  # log2 of the size -> numbers of blocks that may be in the TLB
@@ -355,7 +355,7 @@ class AddressSpace:
     def _grant_device(self, address: int, physical: int, access: Access) -> tuple[int, int] | None:
         if physical >> 12 in self.device_pages and access is not Access.FETCH:
             return physical, _READ_WRITE
-        known = self.unmodelled(physical, access)
+        known = None if self._unmodelled is None else self._unmodelled.frame(physical, access)
         if known is not None:
             return known, _READ_WRITE
         self.fault = self._nothing_there(address, access)

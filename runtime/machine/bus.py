@@ -17,14 +17,14 @@ BusWatcher = Callable[[Access, int, int, int, bool], None]
 class Bus:
     """One address space of devices. Where there is no device, reads give all ones and writes are ignored."""
 
-    def __init__(self, on_write: Callable[[Device], None] | None = None) -> None:
-        """`on_write` is called with each device that was written to."""
+    def __init__(self, on_write: Callable[[Device], None] | None = None, otherwise: Unmodelled | None = None) -> None:
+        """`on_write` is called with each device that was written to; `otherwise` answers where no device does."""
         self._on_write = on_write
         self._starts: list[int] = []
         self._devices: list[Device] = []
         self.unanswered = 0  # reads so far that no device has answered
         self.asked = 0  # the address of the last of them
-        self.otherwise: Unmodelled | None = None  # what answers where no device does
+        self._otherwise = otherwise
 
     @property
     def is_used(self) -> bool:
@@ -76,8 +76,8 @@ class Bus:
         """Read `size` bytes from the device at `address`."""
         found = self._find(address)
         if found is None:
-            if self.otherwise is not None:
-                return self.otherwise.read(address, size)
+            if self._otherwise is not None:
+                return self._otherwise.read(address, size)
             self.unanswered, self.asked = self.unanswered + 1, address
             return (1 << 8 * size) - 1
         return found[0].read(found[1], size)
@@ -89,8 +89,8 @@ class Bus:
             found[0].write(found[1], size, value)
             if self._on_write is not None:
                 self._on_write(found[0])
-        elif self.otherwise is not None:
-            self.otherwise.write(address, size, value)
+        elif self._otherwise is not None:
+            self._otherwise.write(address, size, value)
 
 
 class PortBus(Bus):

@@ -82,7 +82,9 @@ TakenWatcher = Callable[[Taken], None]
 class ExceptionModel(Protocol):
     """One machine's way of taking exceptions and interrupts."""
 
-    taken: TakenWatcher | None  # called before the CPU takes one, with all registers as they were; None: nobody is
+    def watch(self, watcher: TakenWatcher | None) -> None:
+        """Call `watcher` before a CPU takes one, with all registers as they were; None: call nobody."""
+        ...
 
     @property
     def taken_names(self) -> Names:

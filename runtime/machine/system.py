@@ -82,13 +82,13 @@ class System:
             self.memory.add_ram(address, size)
         for alias in facts.aliases:
             self.memory.add_alias(alias.address, alias.size, alias.target)
-        self._bus, self.ports, self.open_bus = Bus(self._written), PortBus(self._written), Bus()
-        self.space = AddressSpace(
-            self.engine, self.memory, self._bus, new_walker(self.arch), self._nothing_there, self._code_watch()
-        )
         self.unmodelled = Unmodelled(facts, self.engine.pc)
-        if self.unmodelled.is_used:
-            self._bus.otherwise, self.space.unmodelled = self.unmodelled, self.unmodelled.frame
+        known = self.unmodelled if self.unmodelled.is_used else None
+        self._bus, self.ports, self.open_bus = Bus(self._written, known), PortBus(self._written), Bus()
+        self.space = AddressSpace(
+            self.engine, self.memory, self._bus, new_walker(self.arch), self._nothing_there, self._code_watch(), known
+        )
+        if known is not None:
             self.engine.map_window(UNMODELLED, UNMODELLED_PAGES * PAGE, Window(self._bus, UNMODELLED))
         self.accesses = DeviceAccesses((self._bus, self.open_bus), self.ports, self.space, self.unmodelled.real)
         self.clock: MachineClock = self._make_clock(configuration.clock)

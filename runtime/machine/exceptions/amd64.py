@@ -139,11 +139,15 @@ class Amd64Exceptions:
             answer_reads: executes the RDMSR that a CPU has been stopped at.
             processors: the number of CPUs that CPUID reports.
         """
-        self.taken: TakenWatcher | None = None
+        self._taken: TakenWatcher | None = None
         self._source, self._space = source, space
         self._time_stamp, self._answer_reads, self._processors = time_stamp, answer_reads, processors
         self._started = 1  # CPUs that run
         self._halted: set[int] = set()  # CPUs in hlt with interrupts off: only another CPU can wake them
+
+    def watch(self, watcher: TakenWatcher | None) -> None:
+        """See `ExceptionModel`."""
+        self._taken = watcher
 
     def started(self) -> None:
         """Note that another CPU runs."""
@@ -339,9 +343,9 @@ class Amd64Exceptions:
 
     def _tell(self, cpu: Cpu, pc: int, vector: int, code: int, *, is_interrupt: bool) -> None:
         """Tell of what is about to be delivered."""
-        if self.taken is not None:
+        if self._taken is not None:
             address = cpu.registers.get("cr2") if vector == PAGE_FAULT else 0
-            self.taken(Taken(vector, pc, address, code, is_interrupt))
+            self._taken(Taken(vector, pc, address, code, is_interrupt))
 
     def _system_call(self, cpu: Cpu) -> None:
         """SYSCALL (SDM volume 2): to LSTAR at privilege 0, RIP in RCX, RFLAGS in R11.

@@ -128,7 +128,7 @@ class Arm64Exceptions:
     has_el2: bool = False
     shows_el3: bool = False
     midr: int | None = None  # the value of MIDR_EL1; None: Unicorn's
-    taken: TakenWatcher | None = field(default=None, init=False)
+    _taken: TakenWatcher | None = field(default=None, init=False)
     _is_started: bool = field(default=False, init=False)
     _resets: dict[int, Callable[["Cpu"], None]] = field(default_factory=dict, init=False)
 
@@ -140,6 +140,10 @@ class Arm64Exceptions:
     system_registers: frozenset[SystemRegister] = (
         TIMER_REGISTERS | REGISTERS | {*IDENTITY, MIDR_EL1, MPIDR_EL1, ISR_EL1}
     )
+
+    def watch(self, watcher: TakenWatcher | None) -> None:
+        """See `ExceptionModel`."""
+        self._taken = watcher
 
     def start(self) -> None:
         """Note that the board is started: its devices can be accessed from now on."""
@@ -245,8 +249,8 @@ class Arm64Exceptions:
         registers = cpu.registers
         target = self._interrupt_level(cpu, registers.get("pstate") >> 2 & 3, number)
         vector, pc = Vector.FIQ if number == LINE_FIQ else Vector.IRQ, registers.get("pc")
-        if self.taken is not None:
-            self.taken(Taken(vector, pc, is_interrupt=True))
+        if self._taken is not None:
+            self._taken(Taken(vector, pc, is_interrupt=True))
         _enter(cpu, vector, target, pc)
 
     def wakes(self, cpu: "Cpu") -> bool:
@@ -319,14 +323,14 @@ class Arm64Exceptions:
 
     def _call(self, cpu: "Cpu", exception: Class, pc: int) -> Outcome:
         """Call the firmware, which is below the guest; `pc` is behind the call."""
-        if self.taken is not None:
+        if self._taken is not None:
             self._tell(syndrome(exception, immediate16(_word(cpu, pc - 4))), pc, 0)
         return self.firmware.call(cpu)
 
     def _tell(self, esr: int, pc: int, address: int) -> None:
         """Tell of a synchronous exception."""
-        if self.taken is not None:
-            self.taken(Taken(esr >> CLASS_SHIFT, pc, address, esr))
+        if self._taken is not None:
+            self._taken(Taken(esr >> CLASS_SHIFT, pc, address, esr))
 
     def _undefined(self, cpu: "Cpu", pc: int, source: Source) -> Outcome:
         """Deliver what Unicorn reports as an undefined instruction or a prefetch abort, steps and breakpoints

@@ -54,7 +54,7 @@ class Riscv64Exceptions:
 
     def __init__(self, read_time: Callable[[], int]) -> None:
         """`read_time` gives the value of the time CSR."""
-        self.taken: TakenWatcher | None = None
+        self._taken: TakenWatcher | None = None
         self._read_time = read_time
         self._firmware: Firmware | None = None
         self._driven = _DRIVEN
@@ -89,6 +89,10 @@ class Riscv64Exceptions:
     def foreign_mode(self, _cpu: "Cpu") -> str:
         """Empty: XLEN is fixed."""
         return ""
+
+    def watch(self, watcher: TakenWatcher | None) -> None:
+        """See `ExceptionModel`."""
+        self._taken = watcher
 
     def event(self, cpu: Cpu, event: Event) -> Outcome:
         """Deliver an exception that no probe claimed."""
@@ -166,8 +170,8 @@ class Riscv64Exceptions:
 
     def _tell(self, cause: int, value: int, pc: int) -> None:
         """Tell of an exception."""
-        if self.taken is not None:
-            self.taken(Taken(cause, pc, value, cause))
+        if self._taken is not None:
+            self._taken(Taken(cause, pc, value, cause))
 
     def _trap(self, cpu: Cpu, cause: int, value: int, pc: int) -> Outcome:
         """Enter a trap: save, disable interrupts, change mode, jump (3.1.6.1, 3.1.8). Where this machine is

@@ -26,7 +26,7 @@ class TakenWatch:
         """Call `watcher` with each from now on. The CPU's registers are as they were before, but for the PC and what a
         call of `TakenWatcher` is told."""
         self._watchers.append(watcher)
-        self._system.exceptions.taken = self._tell
+        self._system.exceptions.watch(self._tell)
         if self._blocks is None:
             self._blocks = self._system.engine.watch_blocks(self._reached)
             self._system.attach_interrupt_watcher(self)
@@ -36,7 +36,7 @@ class TakenWatch:
         self._watchers.remove(watcher)
         if self._watchers:
             return
-        self._system.exceptions.taken = None
+        self._system.exceptions.watch(None)
         if self._blocks is not None:
             for vector in self._vectors:
                 self._blocks.remove(vector)
