@@ -295,9 +295,7 @@ machine_options: Final = together(
         "stands for the image, where another option than -kernel or -bios loads it.",
         brief="Run under QEMU: a command that starts it, or qemu.",
     ),
-    option(
-        "--lossless", group=_MACHINE, is_flag=True, is_rare=True, help="With --on: hits wait for room: none is lost."
-    ),
+    option("--lossless", group=_MACHINE, is_flag=True, is_rare=True, help="With --on: hits wait, and none is lost."),
     option("--cpus", group=_MACHINE, type=int, default=1, show_default=True, metavar="N", help="Number of CPUs."),
     option(
         "--memory", group=_MACHINE, metavar="SIZE", is_rare=True, help="RAM, e.g. 256m; default: what the machine has."
