@@ -117,9 +117,13 @@ SUBJECTS: Final = (
     ),
     _board("linux-6.1-board-arm64", f"{_ARM}raspi3b -smp 4", "console=ttyAMA0", _ARM_START, "bcm2837-rpi-3-b"),
     _board(
-        "linux-6.1-board-arm64", f"{_ARM}xlnx-zcu102 -smp 4 -m 2G", "console=ttyPS0", _ARM_START, "zynqmp-zcu102-rev1.0"
+        "linux-6.1-board-arm64",
+        f"{_ARM}xlnx-zcu102 -smp 4 -m 2G",
+        "console=ttyPS0 earlycon",
+        _ARM_START,
+        "zynqmp-zcu102-rev1.0",
     ),
-    _board("linux-6.1-board-arm64", f"{_ARM}xlnx-versal-virt -smp 2 -m 2G", "console=ttyAMA0", _ARM_START),
+    _board("linux-6.1-board-arm64", f"{_ARM}xlnx-versal-virt -smp 4 -m 2G", "console=ttyAMA0 earlycon", _ARM_START),
     _board(
         "linux-riscv64", "qemu-system-riscv64 -M sifive_u -smp 5 -m 2G", "console=ttySIF0 earlycon", _STARTS["riscv64"]
     ),
