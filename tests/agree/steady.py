@@ -21,7 +21,7 @@ from tests.system.plain import manifest_of
 
 _LOOKS: Final = (Look.PROBE, Look.REGISTERS, Look.LATER, Look.NOW)
 _FORMS: Final = (("fbt::{name}:entry", 70), ("fbt::{name}:return", 25), ("{part}", 5))
-_FIRST_CALLED: Final = ("kmain", "machine_start")  # with registers left as each machine begins
+_FIRST_CALLED: Final = ("start_high", "kmain", "machine_start")  # with registers left as each machine begins
 _OF_COUNTS: Final = ("count()", "sum(3)", "max(id)", "avg(7)", "quantize(5)")
 _AT_ENTRIES: Final = ("caller", "stack(2)", "stack(3)", "stackdepth")  # within a function they may not be recorded
 _FIRST: Final = ("g0 = 5", "arr[1] = 3", "self->a = 7", "gs = strjoin(gs, probename)")
