@@ -7,7 +7,8 @@ Downloads what is missing (kernels of 600 MB each, for amd64, arm64 and riscv64,
 one for real time and one with pages of 16 KiB among them), and prints a row a kernel: seconds of
 CPU of the plain run, of QEMU's, with the entries of the 100 functions that are called most counted, and with those of
 all functions; how often they were entered; and what is not alike. A console must be the plain one's, and what the
-programs print must be what they print under QEMU.
+programs print must be what they print under QEMU. Then kernels of the three machines under `kinst-run --on`: see
+`tests.boots_live`.
 """
 
 import argparse
@@ -18,13 +19,13 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from tests import board_boots
+from tests import board_boots, boots_live
 from tests.image_list import INSTALLED
 from tests.images import real_image
 from tests.linux_programs import PROGRAMS, START, initial_file_system, lines_of, of_programs, qemu, qemu_program
@@ -39,6 +40,11 @@ _APPEND: Final = {
     "amd64": "console=ttyS0 noapic nolapic acpi=off pci=off reboot=k clearcpuid=tsc,tsc_deadline_timer",
     "arm64": "console=ttyAMA0",
     "riscv64": "console=ttyS0",
+}
+_ON_QEMU: Final = {  # several CPUs take what our plain run does without
+    "amd64": "console=ttyS0 panic=-1",
+    "arm64": "console=ttyAMA0 panic=-1",
+    "riscv64": "console=ttyS0 panic=-1",
 }
 _CPU_16K: Final = "cortex-a76"  # QEMU's A57 has no pages of 16 KiB
 _PROGRAM: Final = '{} {{ @[probefunc] = count(); }} END {{ printa("%s %@d\\n", @); }}'
@@ -143,7 +149,23 @@ def main() -> int:
         for text, is_well in pool.map(row, names):
             print(text, flush=True)
             is_right &= is_well
-    return 0 if is_right else 1
+    return 0 if is_right & _live(names) else 1
+
+
+def _live(names: Sequence[str]) -> bool:
+    """Those under QEMU, one after the other: each may have several CPUs."""
+    print("under QEMU, by kinst-run --on: user seconds; functions and their entries; system calls by fbt probes")
+    print(boots_live.LAYOUT.format(*boots_live.COLUMNS), flush=True)
+    is_right = True
+    for name in names:
+        machine = name.rpartition("-")[2]
+        if name not in boots_live.NAMES or shutil.which(qemu_program(machine)) is None:
+            continue
+        for cpus in boots_live.CPUS:
+            text, is_well = boots_live.row(name, cpus, _ON_QEMU[machine], _INIT)
+            print(text, flush=True)
+            is_right &= is_well
+    return is_right
 
 
 if __name__ == "__main__":

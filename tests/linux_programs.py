@@ -62,6 +62,11 @@ def qemu_program(machine: str) -> str:
     return _QEMU[machine][0]
 
 
+def qemu_board(machine: str) -> tuple[str, ...]:
+    """QEMU's program, and the board that Linux boots on."""
+    return _QEMU[machine]
+
+
 def flat(path: Path, into: Path) -> Path:
     """An ELF kernel as boot loaders have it: memory from its first byte on."""
     image = open_image(path)

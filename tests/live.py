@@ -74,11 +74,12 @@ def _linux(image: str, machine: str, *more: str, probes: str = "fbt:::entry") ->
 def _board(image: str, on: str, console: str, start: int = 0, tree: str = "") -> Subject:
     """Linux on a board that is none of ours. Without a seed it stays where it is linked."""
     clears = "clear_bss" if image.endswith("-amd64") else ""
-    return Subject(image, on, PANIC, f"{console} panic=-1 nokaslr", start=start, clears=clears, tree=tree)
+    return Subject(image, on, _STOPPED, f"{console} panic=-1 nokaslr", start=start, clears=clears, tree=tree)
 
 
 _STARTS: Final = {"arm64": 0x4020_0000, "riscv64": 0x8020_0000}  # behind 2 MiB of RAM, or behind the firmware
 _RETURNS: Final = "fbt:::return"
+_STOPPED: Final = "Kernel panic"  # whatever the reason: not all boards have all that Linux asks for
 _ARM: Final = "qemu-system-aarch64 -M "
 _PC: Final = "qemu-system-x86_64 -m 512M -M "
 _ARM_START: Final = 0x20_0000  # where a board has RAM at 0
@@ -111,15 +112,19 @@ SUBJECTS: Final = (
     _board("linux-amd64", f"{_PC}isapc -cpu qemu64", "console=ttyS0"),
     _board(
         "linux-arm64",
-        f"{_ARM}virt,secure=on,virtualization=on -cpu max -smp 2 -m 5G",
+        f"{_ARM}virt,secure=on,virtualization=on -cpu cortex-a72 -smp 2 -m 5G",
         "console=ttyAMA0",
         _STARTS["arm64"],
     ),
     _board("linux-6.1-board-arm64", f"{_ARM}raspi3b -smp 4", "console=ttyAMA0", _ARM_START, "bcm2837-rpi-3-b"),
     _board(
-        "linux-6.1-board-arm64", f"{_ARM}xlnx-zcu102 -smp 4 -m 2G", "console=ttyPS0", _ARM_START, "zynqmp-zcu102-rev1.0"
+        "linux-6.1-board-arm64",
+        f"{_ARM}xlnx-zcu102 -smp 4 -m 2G",
+        "console=ttyPS0 earlycon",
+        _ARM_START,
+        "zynqmp-zcu102-rev1.0",
     ),
-    _board("linux-6.1-board-arm64", f"{_ARM}xlnx-versal-virt -smp 2 -m 2G", "console=ttyAMA0", _ARM_START),
+    _board("linux-6.1-board-arm64", f"{_ARM}xlnx-versal-virt -smp 4 -m 2G", "console=ttyAMA0 earlycon", _ARM_START),
     _board(
         "linux-riscv64", "qemu-system-riscv64 -M sifive_u -smp 5 -m 2G", "console=ttySIF0 earlycon", _STARTS["riscv64"]
     ),

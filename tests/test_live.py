@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.live import Beside, Subject, beside
+from tests.images import real_image
+from tests.live import SUBJECTS, Beside, Subject, beside
 from tests.runtime.live.qemus import needs, on
 from tests.samples.machines import MACHINES
 
@@ -23,6 +24,18 @@ def test_counts_are_those_of_qemus_plugin(machine: str, name: str, tmp_path: Pat
     assert found.difference == ""
     assert sum(found.ours.values()) > 1000
     assert "vfs_get 177 not 176" in replace(found, ours={**found.ours, "vfs_get": 177}).difference
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("board", ["raspi3b", "sifive_u -smp 5 -m 2G"])
+def test_linux_on_a_board_that_is_none_of_ours(board: str, tmp_path: Path) -> None:
+    (subject,) = (one for one in SUBJECTS if board in one.on)
+    needs(subject.on.split()[0])
+    found = beside(real_image(subject.image), subject, tmp_path)
+    if found is None:
+        pytest.skip("its QEMU has no plugins, or there is no gcc")
+    assert found.difference == ""
+    assert len(found.ours) > 4000
 
 
 def test_a_cpu_that_is_stopped_in_a_trampoline_is_no_difference() -> None:

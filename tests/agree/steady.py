@@ -21,7 +21,8 @@ from tests.system.plain import manifest_of
 
 _LOOKS: Final = (Look.PROBE, Look.REGISTERS, Look.LATER, Look.NOW)
 _FORMS: Final = (("fbt::{name}:entry", 70), ("fbt::{name}:return", 25), ("{part}", 5))
-_FIRST_CALLED: Final = ("kmain", "machine_start")  # with registers left as each machine begins
+# Called first, with registers left as each machine begins; and what reads its device tree.
+_OF_MACHINES: Final = ("start_high", "kmain", "machine_start")
 _OF_COUNTS: Final = ("count()", "sum(3)", "max(id)", "avg(7)", "quantize(5)")
 _AT_ENTRIES: Final = ("caller", "stack(2)", "stack(3)", "stackdepth")  # within a function they may not be recorded
 _FIRST: Final = ("g0 = 5", "arr[1] = 3", "self->a = 7", "gs = strjoin(gs, probename)")
@@ -64,9 +65,9 @@ class _Drawing:
         self._say = Expressions(draw, subject.registers, RECORDED)
         entries = [name for name, _ in subject.entries if name not in subject.timed]
         self._jumps = jumps(subject.name)
-        entries = [name for name in entries if (name, ProbeKind.FBT_ENTRY) in self._jumps and name not in _FIRST_CALLED]
+        entries = [name for name in entries if (name, ProbeKind.FBT_ENTRY) in self._jumps and name not in _OF_MACHINES]
         self._functions = draw.sample(entries, min(len(entries), draw.choice((1, 2, 4, 8))))
-        self._places = [one for one in subject.instructions if one[0] not in subject.timed]
+        self._places = [one for one in subject.instructions if one[0] not in {*subject.timed, *_OF_MACHINES}]
         self._used: list[tuple[str, ...]] = []  # probes of clauses so far
         self._written = 0  # aggregations
 

@@ -7,6 +7,7 @@ whether it has stopped. While it is stopped its clock is, too.
 import re
 import socket
 from collections.abc import Iterable, Iterator
+from itertools import count
 from typing import Final
 from xml.etree import ElementTree
 
@@ -15,7 +16,8 @@ from kinst.runtime.readout.packets import Packets, Patience, StubError
 _NAME: Final = "QEMU's gdb stub"
 _PATIENCE: Final = Patience(reply=20.0, exchange=float("inf"))  # as long as for the monitor; and for the whole run
 _PIECE: Final = 0x400  # bytes of a description that are asked for at a time
-_STOPPED: Final = re.compile(r"T05(?:.*;)?thread:([0-9a-f]+);")  # SIGTRAP; other signals are the monitor's doing
+# SIGTRAP; other signals are the monitor's doing.
+_STOPPED: Final = re.compile(r"T05(?:.*;)?thread:(p[0-9a-f]+\.[0-9a-f]+);")
 _INCLUDE: Final = "{http://www.w3.org/2001/XInclude}include"
 _UNDECLARED: Final = ("<target>", '<target xmlns:xi="http://www.w3.org/2001/XInclude">')  # QEMU 7.2 leaves it out
 _KIND: Final = 4  # bytes of an instruction, which QEMU does not look at
@@ -28,10 +30,19 @@ class Debugger:
         """Say hello. Raises StubError: no stub is there."""
         self._connection = connection
         self._packets = Packets(_NAME, connection, _PATIENCE)
-        self._packets.ask("qSupported:xmlRegisters=aarch64,riscv64")
+        self._packets.ask("qSupported:multiprocess+;xmlRegisters=aarch64,riscv64")
         self._numbers = dict(self._described("target.xml"))  # QEMU gives single registers only to who has read it
         self._breakpoints: tuple[int, ...] = ()
         self._cpu = ""
+        self._processes = (1, *self._attached())
+
+    def _attached(self) -> Iterator[int]:
+        """Attach to what QEMU calls processes, of which it attaches to the first alone: the clusters of a board's CPUs
+        (`sifive_u`, `xlnx-versal-virt`). The stop of a CPU that is not in one of ours would name another CPU."""
+        for process in count(2):
+            if not _STOPPED.match(self._packets.ask(f"vAttach;{process:x}")):
+                return
+            yield process
 
     def set_breakpoints(self, addresses: Iterable[int]) -> None:
         """Let the guest stop before it executes an instruction. Raises StubError."""
@@ -78,7 +89,11 @@ class Debugger:
         """Remove the breakpoints, and let a stopped guest go on without them. Raises StubError."""
         for address in self._breakpoints:
             self._expect_ok(f"z1,{address:x},{_KIND}")
-        self._packets.send_last("D")  # the guest may end before it could be acknowledged that this has been done
+        for process in self._processes[:-1]:
+            self._expect_ok(f"D;{process:x}")
+        self._packets.send_last(
+            f"D;{self._processes[-1]:x}"
+        )  # the guest may end before it could be acknowledged that this has been done
 
     def close(self) -> None:
         """Give the connection up."""

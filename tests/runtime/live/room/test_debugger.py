@@ -68,3 +68,25 @@ def test_registers_by_name_are_those_that_it_describes(qemu: Qemu) -> None:
 def test_what_it_does_not_do_is_said(qemu: Qemu) -> None:
     with pytest.raises(StubError, match="has no register 9999"):
         Debugger(qemu.stub).register(9999)
+
+
+# csrr t0, mhartid; beqz t0, . (the first CPU, of another cluster, stays there); j .
+CLUSTERS = (0xF140_22F3, 0x0002_8063, 0x0000_006F)
+
+
+def test_a_stop_is_that_of_the_cpu_that_stopped_whatever_its_cluster() -> None:
+    needs("qemu-system-riscv64")
+    loaded = [f"loader,addr={RAM + 4 * at:#x},data={word:#x},data-len=4" for at, word in enumerate(CLUSTERS)]
+    devices = [word for one in loaded for word in ("-device", one)]
+    command = ["qemu-system-riscv64", "-M", "sifive_u", "-smp", "2", "-bios", "none", *devices]
+    found = Qemu(command, None, wants_console=False, wants_stub=True)
+    try:
+        debugger = Debugger(found.stub)
+        debugger.set_breakpoints([RAM + 8])
+        found.resume()
+        wait(debugger)
+        assert (debugger.register(PC), debugger.register(T0)) == (RAM + 8, 1)
+        debugger.leave()
+        assert found.monitor.ask("query-status")["status"] == "running"
+    finally:
+        found.close()
