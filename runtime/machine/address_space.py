@@ -53,8 +53,8 @@ class AddressSpace:
         code_found: Callable[[int], None],
         unmodelled: Unmodelled | None = None,
     ) -> None:
-        """`bus` has the devices, `unmodelled` pages for some addresses of none. `nothing_there` gives the fault, if any, of
-        an access that nothing answers; `code_found` is called with a physical page before its code runs."""
+        """`bus` has the devices, `unmodelled` pages for some addresses of none. `nothing_there` gives the fault, if
+        any, of an access that nothing answers; `code_found` is called with a physical page before its code runs."""
         self._engine, self._memory, self._walker = engine, memory, walker
         self._registers: Registers = engine.live
         self._to_access = tuple(engine.translator(access) for access in Access)
