@@ -282,8 +282,7 @@ machine_options: Final = together(
         is_rare=True,
         type=_FILE,
         metavar="FILE",
-        help="Print a first board file for the board that a device tree (a flattened one, .dtb) describes, and nothing "
-        "else.",
+        help="Print a first board file for the board that a device tree (flattened, .dtb) describes, and do no more.",
         brief="Print a board file for a device tree.",
     ),
     option(
