@@ -57,7 +57,7 @@ OURS = {
         "on_panic",
         "is_top",
     ),
-    *("is_version", "help_all", "color", "completion", "board_from"),
+    *("is_version", "help_all", "color", "completion", "board_from", "lossless"),
 }
 
 
