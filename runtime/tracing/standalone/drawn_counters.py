@@ -55,12 +55,26 @@ class StartValues:
         """The counts: the memory from the first counter on, without the start values."""
         words = np.frombuffer(data, "<u8")
         found: NDArray[np.uint64] = words - self.words[: len(words)]
-        return np.where(words < _MOST, words, found).tobytes() if self.may_clear else found.tobytes()
+        if self.may_clear:
+            is_cleared = words < _MOST
+            found = np.where(is_cleared, words, found)
+            at = _place_of_clearing(words, is_cleared)
+            if at is not None:
+                found[at] = 0
+        return found.tobytes()
 
     def is_cleared(self, data: bytes) -> bool:
         """Whether the image has cleared one. `data` is in their place now."""
         words = np.frombuffer(data, "<u8")
         return self.may_clear and bool(((words < _MOST) & (self.words >= _MOST)).any())
+
+
+def _place_of_clearing(words: NDArray[np.uint64], is_cleared: NDArray[np.bool_]) -> int | None:
+    """Where the image is clearing just now, byte by byte (`rep stosb`), while we read: the counters before are clear,
+    those behind are not, and of the one there the lowest bytes are."""
+    at = int(np.count_nonzero(is_cleared))
+    is_between = 0 < at < len(words) and bool(is_cleared[:at].all())
+    return at if is_between and int(words[at]) & 0xFF == 0 else None
 
 
 def start_values(kept: Standalone, sites: int, *, may_clear: bool) -> StartValues:
