@@ -154,7 +154,14 @@ def _kept(
     if late is None:
         raise UsageError(f"{prepared.path}: has breakpoints, and under QEMU nothing handles them: give the original")
     has_room = wants_room and kernel_of(prepared.image) is not None
-    keeping = Keeping(manifest, fields, notes_tasks=prepared.request.records_tasks, is_lossless=is_lossless)
+    request = prepared.request
+    keeping = Keeping(
+        manifest,
+        fields,
+        notes_time=request.records_time or request.records_hits,
+        notes_tasks=request.records_tasks,
+        is_lossless=is_lossless,
+    )
 
     def made(sites: SiteTable | None, memory: int) -> StandaloneImage:
         keeping.enabled(has_actions=bool(prepared.request.actions), is_counted=sites is None or sites.is_counted)

@@ -26,11 +26,21 @@ _MOST_BYTES: Final = 1 << 25  # of one: records with stacks are long
 class Keeping:
     """What the clauses so far need. An instance is called as `Surroundings.admit`."""
 
-    def __init__(self, manifest: Manifest, fields: Fields, *, notes_tasks: bool, is_lossless: bool = False) -> None:
-        """No clause has been checked. `notes_tasks`: the output shows the task of each hit. `is_lossless`: hits wait
-        while the ring is full."""
+    def __init__(
+        self,
+        manifest: Manifest,
+        fields: Fields,
+        *,
+        notes_time: bool,
+        notes_tasks: bool,
+        is_lossless: bool = False,
+    ) -> None:
+        """No clause has been checked. `notes_time`, `notes_tasks`: the output shows the time or the task of each hit.
+        `is_lossless`: hits wait while the ring is full."""
         self._is_lossless = is_lossless
         self._notes_tasks = notes_tasks
+        # To read the clock may take longer than all else: QEMU emulates it. Records are in order without it.
+        self._has_time = notes_time
         self._manifest, self._known, self._arch = manifest, fields, fields.image.facts
         self._identifiers = manifest.identifiers
         self._fields: tuple[str, ...] = ()  # in order
@@ -46,6 +56,7 @@ class Keeping:
             raise KinstError(f"{clause.description}: chill(): the guest has gone on since the hit: {_INSTEAD}")
         self._clauses.append((clause, probes))
         wanted = needs(clause)
+        self._has_time |= wanted.has_time
         names = sorted({*wanted.others, *(("cpu",) if wanted.has_cpu else ())})
         fields = [*self._arguments(clause, wanted, kinds), *registers_of(wanted, self._arch)]
         try:
@@ -69,8 +80,8 @@ class Keeping:
         """Let each hit be recorded with these fields, and with the CPU if that can be."""
         self.all_hits()
         self._fields = joined((*self._fields, *fields))
-        if len(self._fields) > MOST_FIELDS:
-            raise KinstError(f"{clause.description}: a record has {MOST_FIELDS} fields at most: read fewer")
+        if len(self._fields) >= MOST_FIELDS:  # the time may be another
+            raise KinstError(f"{clause.description}: a record has {MOST_FIELDS - 1} fields at most: read fewer")
 
     def enabled(self, *, has_actions: bool, is_counted: bool) -> None:
         """Note what was enabled: whether actions in Python are called for hits, and whether all that the others do is
@@ -78,12 +89,13 @@ class Keeping:
         if has_actions or not is_counted:
             self.all_hits()
         if has_actions:
+            self._has_time = True
             self._fields = joined((*self._fields, *self._known.of_action()))
 
     def all_hits(self) -> None:
         """Record each hit: a clause reads more than its probe."""
         self._is_recorded = True
-        own = [TIME, *self._known.of_any_cpu()]
+        own = [*self._known.of_any_cpu()]
         with suppress(NotKeptError):  # then it knows none
             own += (field for name in _TASK if self._notes_tasks for field in self._known.of(name, set()))
         self._fields = joined((*self._fields, *own))
@@ -103,7 +115,8 @@ class Keeping:
         """What the image has to keep, with the largest ring."""
         if not self._is_recorded:
             return COUNT
-        stride, records = Standalone(Action.RECORD, 0, 0, 0, 0, self._fields).stride, _MOST_RECORDS
+        fields = joined(([TIME] if self._has_time else []) + [*self._fields])
+        stride, records = Standalone(Action.RECORD, 0, 0, 0, 0, fields).stride, _MOST_RECORDS
         while records * stride > _MOST_BYTES:
             records //= 2
-        return Request(Action.RECORD, self._fields, records, None, waits=self._is_lossless)
+        return Request(Action.RECORD, fields, records, None, waits=self._is_lossless)

@@ -126,7 +126,10 @@ class Qemu:
         try:
             return self.monitor.ask(command)
         except MonitorError:
-            if self.end() is not None or self.has_ended():  # a guest that is off cannot go on
+            with suppress(MachineError):  # QEMU has ended: whoever asks for the end is told why
+                if self.end() is not None:  # a guest that is off cannot go on
+                    return None
+            if self.has_ended():
                 return None
             raise
 

@@ -99,7 +99,7 @@ class DrawnTraced:
         assert manifest is not None
         self.prepared, self._drawn, self._sites = prepared, drawn, len(manifest.sites)
         fields = Fields(prepared.original, types, prepared.request.system, lambda: CPUS)
-        keeping = Keeping(manifest, fields, notes_tasks=prepared.request.records_tasks)
+        keeping = Keeping(manifest, fields, notes_time=True, notes_tasks=prepared.request.records_tasks)
         self._probes = KeptProbes(prepared, manifest, warn)
         image, facts = prepared.image, prepared.image.facts
         self._host = NoGuest(ClockKind.HOST, facts, self._probes.frame)

@@ -33,7 +33,7 @@ WRONG = {
     ("{image}", "--read", "{raw}.no@0"): "--read {raw}.no@0: cannot be read: No such file or directory",
     ("{image}", "--read", "gdb:1234"): "--read gdb:1234: gdb:HOST:PORT, for example gdb:localhost:1234",
     ("{image}", "--read", "gdb:localhost:99999"): "--read gdb:localhost:99999: gdb:HOST:PORT, for example",
-    ("{image}", "--read", "{core}", "--every", "1s"): "--every 1s: a file stays as it is: it is for --read gdb:HOST:",
+    ("{image}", "--read", "{core}", "--every", "1s"): "--every 1s: a core stays as it is: it is for gdb:, qmp:",
     ("{image}", "--every", "1s"): "--every: there is nothing to read again: give --read",
     ("{image}", "--read", "{core}", "--append", "x"): "--read runs nothing: --append is for an image that runs",
     ("--read", "{core}", "-n", "BEGIN"): "--read: give the standalone IMAGE whose memory it is",

@@ -56,6 +56,7 @@ def test_what_is_no_image_is_named(make: Callable[[], bytes], what: str, tmp_pat
         open_image(path)
 
 
+@pytest.mark.long  # for who has the tools: the gate installs no more than it needs
 @pytest.mark.parametrize(
     ("words", "what"),
     [
