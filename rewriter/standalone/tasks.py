@@ -25,7 +25,9 @@ from kinst.rewriter.standalone.request import argument_fields
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.image import Image
 from kinst.targets.instruction import Flow, Reason
+from kinst.targets.kernels.labelled_code import labelled_code
 from kinst.targets.manifest.packed import Manifest, ProbeKind
+from kinst.targets.spans import covered
 from kinst.targets.standalone import (
     CPU,
     RING_HEAD,
@@ -80,12 +82,8 @@ def obstacles(manifest: Manifest, standalone: Standalone, image: Image) -> dict[
 
 def _is_elsewhere(sites: NDArray[np.uint64], image: Image) -> NDArray[np.bool_]:
     """Which sites are in code of a Linux kernel's that does not run where it is linked."""
-    found = np.zeros(len(sites), np.bool_)
-    for names in image.facts.linux.elsewhere:
-        start, end = map(image.symbols.address_of, names)
-        if start is not None and end is not None:
-            found |= (sites >= np.uint64(start)) & (sites < np.uint64(end))
-    return found
+    facts = image.facts.linux
+    return covered(labelled_code(image, (*facts.identity, *facts.elsewhere)), sites)
 
 
 def _switched(manifest: Manifest) -> NDArray[np.intp]:

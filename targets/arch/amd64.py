@@ -350,6 +350,7 @@ AMD64 = ArchFacts(
         ),
         saved_mode=("cs", (1 << 64) - 1, (0x10,)),  # __KERNEL_CS
         user_tables=(("cr3", 1 << 12),),  # PTI_USER_PGTABLE_BIT
+        identity=(),
         elsewhere=(),
         static_call_trampoline=5,  # jmp
     ),

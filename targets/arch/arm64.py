@@ -274,8 +274,8 @@ ARM64 = ArchFacts(
         saved_registers=(*(f"regs[{number}]" for number in range(31)), "sp", "pc", "pstate"),
         saved_mode=("pstate", 0x1F, (4, 5, 8, 9)),  # EL1t, EL1h, EL2t, EL2h
         user_tables=(),
+        identity=(("__idmap_text_start", "__idmap_text_end"),),
         elsewhere=(
-            ("__idmap_text_start", "__idmap_text_end"),  # mapped to its physical address, where the MMU is turned on
             ("__hyp_idmap_text_start", "__hyp_idmap_text_end"),
             ("__hyp_text_start", "__hyp_text_end"),  # the hypervisor, which has tables of its own (nVHE)
             ("__entry_tramp_text_start", "__entry_tramp_text_end"),  # what programs' tables have of the kernel (KPTI)

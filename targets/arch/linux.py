@@ -100,6 +100,8 @@ class LinuxFacts:
     saved_mode: tuple[str, int, tuple[int, ...]]
     # Bits of registers that are set while user mode's own page tables, which lack the kernel, are in use (PTI).
     user_tables: tuple[tuple[str, int], ...]
+    # Labels around the code that turns the MMU on: it runs at its physical addresses. Empty: any code may.
+    identity: tuple[tuple[str, str], ...]
     # Labels around code that runs elsewhere, or by page tables that have nothing else: its jumps lead nowhere.
     elsewhere: tuple[tuple[str, str], ...]
     static_call_trampoline: int | None  # bytes of the jump that the kernel rewrites; None: there are none

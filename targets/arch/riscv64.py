@@ -280,6 +280,7 @@ RISCV64 = ArchFacts(
         saved_registers=("", *GENERAL[1:], "epc"),
         saved_mode=("status", 0x100, (0x100,)),  # SPP
         user_tables=(),
+        identity=(),
         elsewhere=(),
         static_call_trampoline=None,
     ),

@@ -22,11 +22,14 @@ from kinst.runtime.live.room.tables import Tables
 from kinst.runtime.readout.memory import UnreadableError
 from kinst.targets.errors import MachineError
 from kinst.targets.image import Image
+from kinst.targets.kernels.labelled_code import labelled_code
 from kinst.targets.module_code import code_of
 from kinst.targets.patterns import matches
+from kinst.targets.spans import Spans, covered, united
 
 _SETTLED: Final = 4  # stops in a row at which tables had the room: early ones may be loaded twice
 _LAST: Final = "swapper_pg_dir"  # the root that a kernel keeps, on both machines
+_INIT: Final = (("_sinittext", "_einittext"),)
 _PC: Final = 32  # its number for gdb on both machines
 
 
@@ -60,8 +63,12 @@ class Mapper:
         self._place, self._memory = place, memory
         self._regime, self._debugger = regime_of(image.facts), debugger
         self._loads = dict[int, int]()  # the words of instructions, by address
+        # Few of them: QEMU compares each wherever a block of code ends in a jump that has to be looked up.
+        early = _early(image)
         for link, word in _loads(image, self._regime):
-            self._loads |= {link: word, place.physical(link): word}  # before the MMU is on, and after
+            self._loads[link] = word
+            if early is None or covered(early, np.array([link], np.uint64))[0]:
+                self._loads[place.physical(link)] = word  # before the MMU is on
         last = image.symbols.address_of(_LAST)
         self._last = None if last is None else place.physical(last)
         self._free = place.physical(place.layout.tables.start)
@@ -154,11 +161,21 @@ class Mapper:
         return start
 
 
+def _early(image: Image) -> Spans | None:
+    """The code that also runs at its physical addresses; None: all of it may."""
+    identity = labelled_code(image, image.facts.linux.identity)
+    return united(np.concatenate([identity, labelled_code(image, _INIT)])) if len(identity) else None
+
+
 def _loads(image: Image, regime: Regime) -> Iterator[tuple[int, int]]:
-    """The instructions that load a root: link addresses and words."""
+    """The instructions that load a root: link addresses and words. Not those of code that is no part of the kernel when
+    it runs, such as its hypervisor's."""
+    apart = labelled_code(image, image.facts.linux.elsewhere)
     for region in image.code_regions:
         code = code_of(image, region)
         for at in range(0, 4, regime.step):
             words = code[at : at + (len(code) - at) // 4 * 4].view("<u4").astype(np.uint64)
             for row in np.flatnonzero(matches(words, (regime.load,))).tolist():
-                yield region.address + at + 4 * row, int(words[row])
+                address = region.address + at + 4 * row
+                if not covered(apart, np.array([address], np.uint64))[0]:
+                    yield address, int(words[row])
