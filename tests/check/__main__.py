@@ -24,11 +24,11 @@ from tests.check.steps import ROOT, Cost, Step, carried_out
 from tests.docs.tasks import TASKS
 
 Stages = Sequence[Sequence[Sequence[Step]]]
-# The formatter and the linter say in a second what they have to say. mypy and the tests of the documents take one
-# processor for as long as a short fuzz run takes another, and all other tests have both.
+# The formatter and the linter say in a second what they have to say. mypy, the tests of the documents and some more
+# take one processor for as long as a short fuzz run takes another, and all other tests have both.
 _QUICK: Final = ("lint-format", "lint")
 _READING: Final = ("imports", "types")
-DOCUMENTS: Final = "tests/docs"
+BESIDE: Final = ("tests/docs", "tests/agree", "tests/runtime/top")
 
 
 def _steps(names: Iterable[str]) -> list[Step]:
@@ -37,9 +37,9 @@ def _steps(names: Iterable[str]) -> list[Step]:
 
 def everything() -> Stages:
     """What CI runs."""
-    documents = Step.of("test-documents", TASKS["test"], ["-n", "0", DOCUMENTS])
-    others = Step.of("test", TASKS["test"], ["--ignore", DOCUMENTS])
-    return [[_steps(_QUICK)], [[*_steps(_READING), documents], _steps(["fuzz-briefly"])], [[others]]]
+    beside = Step.of("test-beside", TASKS["test"], ["-n", "0", *BESIDE])
+    others = Step.of("test", TASKS["test"], [word for folder in BESIDE for word in ("--ignore", folder)])
+    return [[_steps(_QUICK)], [[*_steps(_READING), beside], _steps(["fuzz-briefly"])], [[others]]]
 
 
 def of_changes(base: str, more: Sequence[str]) -> Stages:

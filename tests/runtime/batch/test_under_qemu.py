@@ -9,6 +9,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner
 
 from kinst.runtime.batch.cli import batch
@@ -25,6 +26,7 @@ report = true
 LAUNCH = "import sys; from kinst.runtime.batch.cli import batch; sys.exit(batch(prog_name='kinst-batch'))"
 
 
+@pytest.mark.long
 def test_boots_of_all_machines(tmp_path: Path) -> None:
     for sample in MACHINES.values():
         needs(sample.qemu[0])

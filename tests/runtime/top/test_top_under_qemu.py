@@ -4,11 +4,14 @@ import re
 import time
 from pathlib import Path
 
+import pytest
+
 from tests.runtime.live.qemus import endless, ends, needs
 from tests.runtime.top.tmux_session import TmuxSession
 from tests.samples.machines import MACHINES
 
 
+@pytest.mark.long
 def test_a_kernel_from_its_start_to_its_end(tmp_path: Path) -> None:
     sample = MACHINES["riscv64"]
     needs(sample.qemu[0])
