@@ -139,7 +139,7 @@ def _kept(path: Path) -> StandaloneImage | None:
         image = open_to_run(path)
         manifest = find_manifest(image)
         if manifest is not None and manifest.standalone is not None:
-            path.touch()  # `_forget_old` sorts by it
+            path.touch()  # `forget_old` sorts by it
             return StandaloneImage(image, manifest, visible(text))
     return None
 

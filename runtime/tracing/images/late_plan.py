@@ -76,10 +76,10 @@ def kept_plan(image: Image, digest: str, resolution: Callable[[], Resolution]) -
     return None
 
 
-def new_plan(image: Image, digest: str, resolution: Resolution, refusals: Sequence[str], *, is_kept: bool) -> LatePlan:
-    """The plan of a resolution, which the next run finds if it `is_kept`."""
+def new_plan(image: Image, digest: str, resolution: Resolution, refusals: Sequence[str]) -> LatePlan:
+    """The plan of a resolution, which the next run finds if there is a digest."""
     manifest, path = manifest_of(resolution)[0], _path(digest)
-    if is_kept and path is not None:
+    if path is not None:
         lines = json.dumps(list(refusals)).encode()
         packed = pack_manifest(_with_slots(manifest, arch_by_name(manifest.arch).slot_size))
         with suppress(OSError):

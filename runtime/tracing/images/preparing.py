@@ -237,9 +237,11 @@ def _planned(
 
 
 def _planned_late(image: Image, digest: str, resolution: Resolution, reasons: Mapping[ProbeName, str]) -> Planned:
-    """What the resolution is planned for later. Names without sites, and inlined copies, are resolved in each run."""
+    """What the resolution is planned for later. Names without sites, and inlined copies, which may follow from debug
+    information in other files, are resolved in each run, and nothing of them is kept."""
     is_plain = not reasons and all(outcome.expansion is None for outcome in resolution.outcomes)
-    late = new_plan(image, digest, resolution, tuple(summary_lines(resolution, no_refusals(), 0)), is_kept=is_plain)
+    lines = tuple(summary_lines(resolution, no_refusals(), 0))
+    late = new_plan(image, digest if is_plain else "", resolution, lines)
     return Planned(late=late, reasons=reasons, refusals=late.refusals)
 
 
