@@ -20,9 +20,10 @@ from kinst.runtime.machine.devices.register_names import OTHER, RegisterNames, r
 from kinst.runtime.machine.watching.accesses import AccessWatcher, DeviceAccess
 from kinst.runtime.paging.walker import Access
 from kinst.runtime.providers.probe_table import Identifiers, Probe
-from kinst.runtime.providers.provider import Action, Argument, Probes, Registration
+from kinst.runtime.providers.provider import Argument, Probes, Registration
 from kinst.runtime.providers.stability import EVOLVING, EVOLVING_ISA, ProviderAttributes
-from kinst.runtime.trap.trap import Enabling, Firing
+from kinst.runtime.providers.watching_provider import WatchingProvider
+from kinst.runtime.trap.trap import Firing
 from kinst.targets.machines.machine import DeviceFacts, Space
 from kinst.targets.probe import ProbeName
 
@@ -130,7 +131,7 @@ def parsed_range(text: str) -> range | None:
     return range(first, end) if first < end <= _LONGEST else None
 
 
-class MmioProvider:
+class MmioProvider(WatchingProvider):
     """The provider `mmio`; implements `kinst.runtime.providers.provider.Provider`."""
 
     registration = Registration(
@@ -139,13 +140,12 @@ class MmioProvider:
 
     def __init__(self, host: AccessHost) -> None:
         """Nothing is enabled, and nothing watched."""
+        super().__init__(lambda: host.watch(self._accessed), lambda: host.unwatch(self._accessed))
         self._host = host
         self._map = DeviceMap(host.devices)
         self._of_register: dict[tuple[str, str, Access], int] = {}
         self._ranges: dict[int, tuple[range, Space, Access]] = {}  # by identifier
         self._known: set[_Row] = set()
-        self._enablings: dict[int, Enabling] = {}
-        self._values: tuple[int, ...] = ()  # of the access that fires
 
     # -- provider -----------------------------------------------------------------------------------------------------
 
@@ -178,31 +178,10 @@ class MmioProvider:
                 self._ranges[identifier] = addresses, space, access
                 probes.add(_Block(identifier, [row]))
 
-    def enable(self, identifiers: Identifiers, action: Action) -> None:
-        """Enable probes; the first makes the machine tell of accesses."""
-        if not self._enablings:
-            self._host.watch(self._accessed)
-        for identifier in identifiers.tolist():
-            self._enablings[identifier] = Enabling(identifier, action, self.argument, 0)
-
-    def disable(self, identifiers: Identifiers) -> None:
-        """Disable probes; after the last, accesses cost nothing again."""
-        for identifier in identifiers.tolist():
-            self._enablings.pop(identifier, None)
-        if not self._enablings:
-            self._host.unwatch(self._accessed)
-
-    def destroy(self, identifiers: Identifiers) -> None:
-        """Do nothing: there is nothing to release."""
-
     def arguments(self, identifier: int) -> Sequence[Argument]:
         """The physical address or port, the value, the size in bytes, the instruction's address, the offset in the
         device."""
         return _ARGUMENTS
-
-    def argument(self, firing: Firing, index: int) -> int:
-        """A number of the access that fires."""
-        return self._values[index] if index < len(self._values) else 0
 
     # -- accesses -----------------------------------------------------------------------------------------------------
 

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Sequence
 from typing import Final, Protocol
 
 from kinst.runtime.machine.exception_model import Taken, TakenWatcher
-from kinst.runtime.providers.probe_table import Identifiers
-from kinst.runtime.providers.provider import Action, Argument, Probes, Registration
+from kinst.runtime.providers.provider import Argument, Probes, Registration
 from kinst.runtime.providers.stability import EVOLVING, EVOLVING_ISA, ProviderAttributes
-from kinst.runtime.trap.trap import Enabling, Firing
+from kinst.runtime.providers.watching_provider import WatchingProvider
+from kinst.runtime.trap.trap import Firing
 from kinst.targets.probe import ProbeName
 
 _MODULES: Final = ("exception", "interrupt")
@@ -44,17 +44,16 @@ class TrapHost(Protocol):
         ...
 
 
-class TrapProvider:
+class TrapProvider(WatchingProvider):
     """The provider `trap`; implements `kinst.runtime.providers.provider.Provider`."""
 
     registration = Registration("trap", ProviderAttributes(EVOLVING, EVOLVING, EVOLVING_ISA, EVOLVING, EVOLVING_ISA))
 
     def __init__(self, host: TrapHost) -> None:
         """Nothing is enabled, and nothing watched."""
+        super().__init__(lambda: host.watch_taken(self._taken), lambda: host.unwatch_taken(self._taken))
         self._host = host
         self._identifiers: dict[tuple[bool, str], int] = {}
-        self._enablings: dict[int, Enabling] = {}
-        self._values: tuple[int, ...] = ()  # of what fires
 
     def provide(self, probes: Probes, wanted: ProbeName | None) -> None:
         """Create all of them when it registers."""
@@ -62,30 +61,9 @@ class TrapProvider:
             for is_interrupt, name in self._host.exceptions:
                 self._identifiers[is_interrupt, name] = probes.create(_MODULES[is_interrupt], name, _ENTRY)
 
-    def enable(self, identifiers: Identifiers, action: Action) -> None:
-        """Enable probes; the first makes the machine tell of exceptions."""
-        if not self._enablings:
-            self._host.watch_taken(self._taken)
-        for identifier in identifiers.tolist():
-            self._enablings[identifier] = Enabling(identifier, action, self.argument, 0)
-
-    def disable(self, identifiers: Identifiers) -> None:
-        """Disable probes; after the last, exceptions cost nothing more again."""
-        for identifier in identifiers.tolist():
-            self._enablings.pop(identifier, None)
-        if not self._enablings:
-            self._host.unwatch_taken(self._taken)
-
-    def destroy(self, identifiers: Identifiers) -> None:
-        """Do nothing: there is nothing to release."""
-
     def arguments(self, identifier: int) -> Sequence[Argument]:
         """The number, the address, the syndrome, and the PC."""
         return _ARGUMENTS
-
-    def argument(self, firing: Firing, index: int) -> int:
-        """A number of what fires."""
-        return self._values[index] if index < len(self._values) else 0
 
     def _taken(self, taken: Taken) -> None:
         enabling = self._enablings.get(self._identifiers[taken.is_interrupt, self._host.name_of(taken)])
