@@ -28,6 +28,7 @@ from kinst.runtime.live.room.debugger import Debugger
 from kinst.runtime.live.room.layout import Layout, in_room, kernel_of, layout_of
 from kinst.runtime.live.room.mapping import Mapper, Place
 from kinst.runtime.live.room.reserving import reserve
+from kinst.runtime.live.silence import Silence, silence_reason
 from kinst.runtime.live.standalone_image import StandaloneImage, standalone_image
 from kinst.runtime.live.timebase import timebase_of
 from kinst.runtime.machine.configuration import ClockKind, End
@@ -102,7 +103,9 @@ class LiveBuilding:
         kept = _kept(prepared, fields, warn, wants_room=command.has_room, is_lossless=self._is_lossless)
         host = NoGuest(ClockKind.HOST, image.facts, kept.probes.frame)
         start = lambda sites: _started(prepared, command, kept, sites, host.machine.now, warn)  # noqa: E731
-        guest = LiveGuest(host.machine, start, ConsolePanic(prepared), self._on_stop)
+        reason = "" if command.has_console else silence_reason(command, prepared.original, request.configuration)
+        silence = Silence(reason, warn) if reason else None
+        guest = LiveGuest(host.machine, start, ConsolePanic(prepared), silence, self._on_stop)
         segments = ((one.address, one.load_address, one.size) for one in image.segments if one.kind == PT_LOAD)
         loaded = Loaded(image, 0, image.entry, tuple(segments))
         found = kept.probes.surroundings(host, loaded, types, guest.begin, kept.admit)

@@ -42,6 +42,7 @@ class QemuCommand:
     memory: int | None
     cpus: int | None
     has_console: bool  # whether it has a -serial of its own
+    is_ours: bool  # whether it is the machine that fits the image
 
     @property
     def has_room(self) -> bool:
@@ -75,7 +76,8 @@ def qemu_command(text: str, own: Sequence[str], configuration: Configuration) ->
         raise UsageError(f"--on {text}: {error}") from None
     if not words:
         raise UsageError(f"--on: an empty command: give one such as '{' '.join(own)}'")
-    if words[0] == _OURS:
+    is_ours = words[0] == _OURS
+    if is_ours:
         words = [*_own(own, configuration), *words[1:]]
     elif configuration.cpus > 1 or configuration.memory is not None:
         raise UsageError("--on: a command says itself how many CPUs (-smp) and how much memory (-m) there are")
@@ -87,7 +89,7 @@ def qemu_command(text: str, own: Sequence[str], configuration: Configuration) ->
         hint = f": apt install {package}" if package else ": it must start a qemu-system program"
         raise UsageError(f"--on: {words[0]} is not installed{hint}")
     kept = tuple(word for word in words if word != _DROPPED)
-    return QemuCommand(kept, _memory(kept), _cpus(kept), "-serial" in kept)
+    return QemuCommand(kept, _memory(kept), _cpus(kept), "-serial" in kept, is_ours)
 
 
 def _own(own: Sequence[str], configuration: Configuration) -> list[str]:

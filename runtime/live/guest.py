@@ -11,6 +11,7 @@ from kinst.runtime.live.panic import ConsolePanic
 from kinst.runtime.live.qemu import Qemu
 from kinst.runtime.live.ram import SharedRam
 from kinst.runtime.live.room.mapping import Mapper
+from kinst.runtime.live.silence import Silence
 from kinst.runtime.machine.configuration import End
 from kinst.runtime.machine.device import Timed
 from kinst.runtime.machine.idle_machine import IdleMachine
@@ -46,12 +47,14 @@ class LiveGuest:
         machine: IdleMachine,
         start: Callable[[SiteTable | None], Started],
         panic: ConsolePanic,
+        silence: Silence | None,
         on_stop: Callable[[], str] | None,
     ) -> None:
-        """`machine` has the host's time. `start` makes the image and starts QEMU, paused. `on_stop` is called when
+        """`machine` has the host's time. `start` makes the image and starts QEMU, paused. `silence` is
+        None if the console is not ours. `on_stop` is called when
         stop() has paused the guest, and returns how it can go on; None: that ends the stretch of the run."""
         self.clock, self._start, self._on_stop = machine, start, on_stop
-        self._panic, self._is_to_go_on = panic, False
+        self._panic, self._silence, self._is_to_go_on = panic, silence, False
         self._was_paused = True
         self.serial_line = SerialLine()
         self.typist = Typist(self, _QUIET)
@@ -149,6 +152,8 @@ class LiveGuest:
             self._is_to_go_on = False
             self._resume()
         self._panic.check()
+        if self._silence is not None and not self.is_paused:
+            self._silence.check(self.clock.now())
         if end is not None:
             self.finish(end)
         self._next = self.clock.now() + self._interval(is_over=end is not None)
@@ -205,6 +210,8 @@ class LiveGuest:
     def _hear(self) -> None:
         if data := self._qemu.heard():
             self._console(data)
+            if self._silence is not None:
+                self._silence.on_console()
             self._panic.on_console(data, self, self._let.ram)
             self._until.on_console(data)
             self.typist.on_console(data)

@@ -8,6 +8,7 @@ from typing import IO, Final
 
 from kinst.runtime.live.command import QemuCommand
 from kinst.runtime.live.room.layout import Layout, with_room
+from kinst.runtime.machine.boards.multiboot import PVH_COMMAND_LINE, pvh_entry
 from kinst.runtime.machine.configuration import Configuration
 from kinst.runtime.machine.disk import CopiedDisk, Disk, FileDisk
 from kinst.runtime.machine.loading.linux_image import text_offset
@@ -62,8 +63,9 @@ def invocation(
     path = _path(file)
     added = [word.format(path) for word in loading.words]
     words = [*command.with_image(path)] if named else [*command.words, *added]
-    if configuration.command_line is not None:
-        words += ["-append", configuration.command_line]
+    line = command_line(command, image, configuration)
+    if line is not None:
+        words += ["-append", line]
     for option, content in (("-initrd", configuration.initrd), ("-dtb", configuration.device_tree)):
         if content is not None:
             files.append(_nameless(option[1:], [(0, content)]))
@@ -75,6 +77,13 @@ def invocation(
     for disk, descriptor in zip(configuration.disks, disks, strict=True):
         words += ["-drive", f"file={_DESCRIPTOR}{descriptor},format=raw,if=virtio{_mode(disk)}"]
     return Invocation(tuple(words), tuple(files), disks, is_placed=not named and not loading.is_flat)
+
+
+def command_line(command: QemuCommand, image: Image, configuration: Configuration) -> str | None:
+    """What is given to the kernel. Where the machine is our choice, its default is that of our own machine."""
+    if configuration.command_line is not None or not command.is_ours or "-append" in command.words:
+        return configuration.command_line
+    return None if pvh_entry(image) is None else PVH_COMMAND_LINE
 
 
 def _descriptor(disk: Disk) -> int:

@@ -26,6 +26,7 @@ from kinst.targets.image import Image
 from kinst.targets.manifest.packed import Manifest, find_manifest
 
 LOADER_MAGIC: Final = 0x2BAD_B002  # in EAX
+PVH_COMMAND_LINE: Final = "earlyprintk=ttyS0 console=ttyS0"  # without it Linux prints to no serial line
 _PVH_MAGIC: Final = 0x336E_C578
 _NOTE_PHYS32_ENTRY: Final = 18
 LOADER_NAME: Final = b"kinst-run\0"

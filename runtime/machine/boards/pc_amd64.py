@@ -9,7 +9,14 @@ from kinst.runtime.machine.boards import multiboot, multiboot2
 from kinst.runtime.machine.boards.acpi import TIMER_PIN, acpi_tables
 from kinst.runtime.machine.boards.initrd import place_below
 from kinst.runtime.machine.boards.linux_boot import boot_parameters
-from kinst.runtime.machine.boards.multiboot import Information, MemoryKind, MemoryRange, pvh_entry, pvh_information
+from kinst.runtime.machine.boards.multiboot import (
+    PVH_COMMAND_LINE,
+    Information,
+    MemoryKind,
+    MemoryRange,
+    pvh_entry,
+    pvh_information,
+)
 from kinst.runtime.machine.boards.virtio import attach_pci, has_devices, pci_interrupts
 from kinst.runtime.machine.configuration import End
 from kinst.runtime.machine.device import Device, Line
@@ -40,7 +47,6 @@ _LEAST, _MOST = 2 << 20, 3 << 30  # bytes of RAM; devices have their windows abo
 # Kernels use the serial line only if their command line says so. GNU Mach is started by Multiboot. Linux is started by
 # PVH; its options also skip the search for what this machine lacks, and what one CPU does not need, to save time.
 _MULTIBOOT_DEFAULT: Final = "console=com0"
-_PVH_DEFAULT: Final = "earlyprintk=ttyS0 console=ttyS0"
 _ONE_CPU, _NO_PCI = " noapic nolapic", " pci=off"
 _PCI_INTERRUPTS: Final = (10, 11, 5)  # unused by devices of the board
 
@@ -290,7 +296,7 @@ def _linux_information(
 ) -> Information:
     """The boot information for Linux, in the structure that `make` gives, with the initial file system in memory."""
     has_bus = has_devices(machine)
-    default = _PVH_DEFAULT + (_ONE_CPU if len(machine.cpus) == 1 else "") + ("" if has_bus else _NO_PCI)
+    default = PVH_COMMAND_LINE + (_ONE_CPU if len(machine.cpus) == 1 else "") + ("" if has_bus else _NO_PCI)
     text = default if machine.command_line is None else machine.command_line
     initrd = place_below(machine, machine.ram_size, image.end)
     interrupts = pci_interrupts(_PCI_INTERRUPTS) if has_bus else {}

@@ -5,9 +5,9 @@ To decode all functions of Linux for that takes two seconds; QEMU boots it in on
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -29,18 +29,19 @@ from kinst.targets.probe import ProbeName
 FOLDER: Final = "live"
 _KEPT: Final = 16  # plans
 _SUFFIX: Final = ".plan"
-_LENGTH: Final = 4  # bytes of the length of the lines, which stand before the manifest
+_LENGTH: Final = 4  # bytes of the length of what is said of names, which stands before the manifest
 
 
 @dataclass(frozen=True, slots=True)
 class LatePlan:
     """What is known before an image is planned. `digest` names all that this follows from; empty: nothing does.
-    `resolution` decodes what it needs if this was kept."""
+    `reasons`: for names without a single site, why. `resolution` decodes what it needs if this was kept."""
 
     image: Image
     manifest: Manifest
     refusals: tuple[str, ...]  # a line for each name of which sites were refused
     digest: str
+    reasons: Mapping[ProbeName, str]
     resolution: Callable[[], Resolution]
 
 
@@ -67,26 +68,30 @@ def kept_plan(image: Image, digest: str, resolution: Callable[[], Resolution]) -
     with suppress(OSError, KinstError, ValueError):
         data = memoryview(b"" if path is None else path.read_bytes())
         start = _LENGTH + int.from_bytes(data[:_LENGTH], "little")
-        lines = json.loads(bytes(data[_LENGTH:start]))
+        lines, rows = json.loads(bytes(data[_LENGTH:start]))
+        reasons = {ProbeName(*fields): reason for *fields, reason in rows}
         manifest = _with_slots(unpack_manifest(data[start:], most_of(image)), 0)
-        found = LatePlan(image, manifest, tuple(lines), digest, resolution)
+        found = LatePlan(image, manifest, tuple(lines), digest, reasons, resolution)
         assert path is not None, "it was read"
         path.touch()  # `forget_old` sorts by it
         return found
     return None
 
 
-def new_plan(image: Image, digest: str, resolution: Resolution, refusals: Sequence[str]) -> LatePlan:
+def new_plan(
+    image: Image, digest: str, resolution: Resolution, refusals: Sequence[str], reasons: Mapping[ProbeName, str]
+) -> LatePlan:
     """The plan of a resolution, which the next run finds if there is a digest."""
     manifest, path = manifest_of(resolution)[0], _path(digest)
     if path is not None:
-        lines = json.dumps(list(refusals)).encode()
+        rows = [(*astuple(name), reason) for name, reason in reasons.items()]
+        lines = json.dumps([list(refusals), rows]).encode()
         packed = pack_manifest(_with_slots(manifest, arch_by_name(manifest.arch).slot_size))
         with suppress(OSError):
             with fresh_file(path) as file:
                 file.write(len(lines).to_bytes(_LENGTH, "little") + lines + packed)
             forget_old(path.parent, _SUFFIX, _KEPT)
-    return LatePlan(image, manifest, tuple(refusals), digest, lambda: resolution)
+    return LatePlan(image, manifest, tuple(refusals), digest, reasons, lambda: resolution)
 
 
 def _path(digest: str) -> Path | None:

@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 
 from kinst.rewriter.naming.inline_lookup import DebugInlines
-from kinst.rewriter.naming.inline_probes import Expansion
+from kinst.rewriter.naming.inline_probes import Expansion, is_inline
 from kinst.rewriter.naming.refusals import no_refusals
 from kinst.rewriter.naming.resolve import Resolution, numbering_of, resolve
 from kinst.rewriter.outcome_report import summary_lines, without_trampolines
@@ -199,7 +199,7 @@ def _planned(
 
     late = kept_plan(opened.image, digest, cache(resolution_of)) if digest else None
     if late is not None:
-        return Planned(late=late, refusals=late.refusals)
+        return Planned(late=late, reasons=late.reasons, refusals=late.refusals)
     resolution = resolution_of()
     reasons = {
         outcome.name: str(outcome.error).removeprefix(f"{outcome.name}: ")
@@ -211,7 +211,7 @@ def _planned(
         return Planned(reasons=reasons)
     resolution = replace(resolution, outcomes=useful)
     if request.is_planned_late:
-        return _planned_late(opened.image, digest, resolution, reasons)
+        return _planned_late(opened.image, digest, names, resolution, reasons)
     is_far = opened.manifest is not None or request.method is Method.JUMP
     base = None if is_far else nearby(opened.image)
     try:
@@ -236,12 +236,14 @@ def _planned(
     return Planned(plan, None, reasons, refusals, expansions, own)
 
 
-def _planned_late(image: Image, digest: str, resolution: Resolution, reasons: Mapping[ProbeName, str]) -> Planned:
-    """What the resolution is planned for later. Names without sites, and inlined copies, which may follow from debug
-    information in other files, are resolved in each run, and nothing of them is kept."""
-    is_plain = not reasons and all(outcome.expansion is None for outcome in resolution.outcomes)
+def _planned_late(
+    image: Image, digest: str, names: Sequence[ProbeName], resolution: Resolution, reasons: Mapping[ProbeName, str]
+) -> Planned:
+    """What the resolution is planned for later. Nothing is kept of names that mean inlined copies: these may follow
+    from debug information in other files."""
+    digest = "" if any(map(is_inline, names)) else digest
     lines = tuple(summary_lines(resolution, no_refusals(), 0))
-    late = new_plan(image, digest if is_plain else "", resolution, lines)
+    late = new_plan(image, digest, resolution, lines, reasons)
     return Planned(late=late, reasons=reasons, refusals=late.refusals)
 
 
