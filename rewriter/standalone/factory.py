@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from kinst.rewriter.frames.spans import Spans, joined_spans
 from kinst.rewriter.jumps.decide import Analysis, decide_with
 from kinst.rewriter.jumps.methods import Hindrance, JumpMethod
 from kinst.rewriter.liveness.dataflow import Dataflow
@@ -33,13 +34,20 @@ _OVERLAPS = "its function overlaps another one"
 @dataclass(frozen=True, slots=True)
 class Generated:
     """Trampolines back to back in each gap, with its address; jumps by address; the trampoline of each site; sites
-    without one, by row, with the reason; and how many bytes the last gap would need, if sites did not fit."""
+    without one, by row, with the reason; how many bytes the last gap would need, if sites did not fit; and where the
+    parts of trampolines are."""
 
     code: tuple[tuple[int, bytes], ...]
     jumps: Jumps
     trampolines: NDArray[np.uint64]
     refused: Mapping[int, str] = field(default_factory=dict)
     needed: int = 0
+    spans: Spans = field(default_factory=lambda: joined_spans(()))
+
+    def read(self, start: int, end: int) -> bytes:
+        """The code between two addresses of a trampoline."""
+        at, code = next((at, code) for at, code in self.code if at <= start < at + len(code))
+        return code[start - at : end - at]
 
 
 class Factory:
@@ -91,7 +99,8 @@ class Factory:
         built = build(self._templates, material, wanted, work, gaps, self._progress, is_near=is_near)
         if built.refused:
             return Generated((), built.jumps, built.trampolines, built.refused, built.needed)
-        return Generated(tuple((start, bytes(code)) for start, code in built.code), built.jumps, built.trampolines)
+        code = tuple((start, bytes(code)) for start, code in built.code)
+        return Generated(code, built.jumps, built.trampolines, spans=built.spans)
 
     def _is_near(self, sites: NDArray[np.uint64], gaps: Sequence[Gap]) -> bool:
         """Whether jumps from each site reach the ends of all gaps, and so everything between."""

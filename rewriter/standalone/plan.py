@@ -7,6 +7,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from kinst.rewriter.frames.building import frames_of
+from kinst.rewriter.frames.encoding import Frames
 from kinst.rewriter.naming.refusals import no_refusals
 from kinst.rewriter.naming.resolve import Resolution, with_functions_at
 from kinst.rewriter.planning.plan import Plan, filled, manifest_of, without_sites
@@ -79,7 +81,8 @@ def plan_again(
     gaps = ((address, address + size),) if placement.size else from_address(factory.inside.code, address)
     generated = factory.generate(manifest, manifest.standalone, gaps)
     text = _text(program, generated, size) if placement.size else _NO_TEXT
-    return Plan(program.image, program.original, manifest, placement, text, no_refusals()), generated
+    frames = _frames(program, generated)
+    return Plan(program.image, program.original, manifest, placement, text, no_refusals(), frames=frames), generated
 
 
 def _plan(
@@ -95,7 +98,13 @@ def _plan(
         **written(program, generated, is_inside=not has_segment),
     )
     text = _text(program, generated, places.trampolines[1]) if has_segment else _NO_TEXT
-    return Plan(program.image, program.original, manifest, places.placement, text, no_refusals(), no_jumps)
+    frames = _frames(program, generated)
+    return Plan(program.image, program.original, manifest, places.placement, text, no_refusals(), no_jumps, frames)
+
+
+def _frames(program: Program, generated: Generated) -> Frames | None:
+    """How to unwind from the trampolines."""
+    return None if generated.refused else frames_of(program.original, generated.spans, generated.read)
 
 
 def written(program: Program, generated: Generated, *, is_inside: bool) -> dict[str, Any]:
