@@ -192,35 +192,38 @@ def _moved_behind(plan: Plan, tail: _Tail, added: Sequence[Added]) -> tuple[_Par
 
 
 def _with_unwinding(plan: Plan, tail: _Tail) -> tuple[_Parts, tuple[int, int], tuple[Piece, ...]]:
-    """Trampolines, data, and the segment with what unwinders look for and the program headers."""
+    """Trampolines, data, and the segment with what unwinders look for and the program headers: in front of them or
+    behind, as in memory."""
     page, count = page_of(plan.original), 3 if plan.data_size else 2
     used = 0 if plan.frames is None else plan.frames.loaded_size
     used += -used % 8  # the alignment of the program headers
     size = used + table_size(plan, count)
-    end = tail.end
-    address, offset = place_for_headers(plan, size, end)
+    address, offset = place_for_headers(plan, size, tail.end)
     load_address = address - plan.placement.address + plan.placement.load_address
-    distance = address - offset
-    pieces: list[tuple[str, memoryview]] = []
-    frames = None
-    if plan.frames is not None:
-        loaded = plan.frames.loaded(address)
-        pieces = [("call frames", memoryview(loaded.records)), ("call frame table", memoryview(loaded.table))]
-        at = address + len(loaded.records)
-        frames = at - distance, at, at - address + load_address, len(loaded.table)
     own = Added(UNWINDING, offset, address, load_address, size, page)
+    after = _Tail(offset + size)
+    is_behind = address >= plan.placement.end
+    added = [*_code_and_data(plan, tail if is_behind else after, page), own]
     tail.end = offset
-    for what, part in pieces:
-        tail.add(what, 4, part)
-    behind = _Tail(offset + size)
-    added = [*_code_and_data(plan, behind, page), own]
-    place = offset + used, address + used, load_address + used
-    moved = moved_table(plan, added, place, frames)
+    records, frames = _add_frames(plan, tail, own)
+    moved = moved_table(plan, added, (offset + used, address + used, load_address + used), frames)
     phoff, _ = tail.add("program headers", 8, memoryview(moved.tobytes()))
-    tail.pieces += behind.pieces
-    tail.end = behind.end
-    records = (address, offset, len(pieces[0][1]) if pieces else 0)
-    return _Parts(tuple(added), added[0].offset, records), (phoff, len(moved)), ()
+    if not is_behind:
+        tail.pieces += after.pieces
+        tail.end = after.end
+    return _Parts(tuple(added), added[0].offset, (address, offset, records)), (phoff, len(moved)), ()
+
+
+def _add_frames(plan: Plan, tail: _Tail, own: Added) -> tuple[int, tuple[int, int, int, int] | None]:
+    """The call frames at the beginning of their segment. Returns the bytes of the records, and of the table its file
+    offset, address, load address and size."""
+    if plan.frames is None or not plan.frames.is_loaded:
+        return 0, None
+    loaded = plan.frames.loaded(own.address)
+    tail.add("call frames", 4, memoryview(loaded.records))
+    offset, size = tail.add("call frame table", 4, memoryview(loaded.table))
+    distance = offset - own.offset
+    return len(loaded.records), (offset, own.address + distance, own.load_address + distance, size)
 
 
 @dataclass(frozen=True, slots=True)

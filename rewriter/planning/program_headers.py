@@ -122,7 +122,7 @@ def taken(plan: Plan, added: Sequence[Added]) -> list[tuple[int, int, bytes]]:
 def table_size(plan: Plan, count: int) -> int:
     """Bytes of a table that moved, with `count` segments more; and one for the table of frames, if it had none."""
     rows = read_program_headers(plan.original.data, read_elf_header(plan.original.data))
-    has_none = plan.frames is not None and not (rows["kind"] == PT_GNU_EH_FRAME).any()
+    has_none = plan.frames is not None and plan.frames.is_loaded and not (rows["kind"] == PT_GNU_EH_FRAME).any()
     return (len(rows) + count + has_none) * PROGRAM_HEADER.itemsize
 
 
@@ -187,7 +187,8 @@ def _row(kind: int, flags: int, offset: int, address: int, load_address: int, si
 
 
 def place_for_headers(plan: Plan, size: int, file_end: int) -> tuple[int, int]:
-    """Address and file offset of `size` bytes with the program headers of a program or a library in them.
+    """Address and file offset of `size` bytes with the program headers of a program or a library in them: in front of
+    the trampolines, in memory as in the file, or behind them and their data.
 
     Linux before 5.18 gives programs the address of this table as if it were as far from its place in the file as the
     first segment is, and ld.so and musl's find their own in the same way. So this is true of it, if that is possible.
@@ -198,10 +199,12 @@ def place_for_headers(plan: Plan, size: int, file_end: int) -> tuple[int, int]:
     loads = [one for one in plan.original.segments if one.kind == PT_LOAD and one.size]
     first, page = min(loads, key=lambda one: one.address), page_of(plan.original)
     distance = first.address - first.offset
-    least = distance + file_end
-    for start in (max(one.address + one.size for one in loads), plan.placement.end):
-        address = max(start, least) + -max(start, least) % page
-        hole = address - distance - file_end
+    ends = max(one.address + one.size for one in loads), plan.placement.end
+    behind = file_end + plan.placement.size + 2 * page  # the end of trampolines and data, if they are in front of it
+    for start, before in zip(ends, (file_end, behind), strict=True):
+        least = max(start, distance + before)
+        address = least + -least % page
+        hole = address - distance - before
         if hole <= _LONGEST_HOLE and address - first.address < _FARTHEST and _is_free(plan, address, size):
             return address, address - distance
     address = plan.placement.end + -plan.placement.end % page
@@ -210,7 +213,7 @@ def place_for_headers(plan: Plan, size: int, file_end: int) -> tuple[int, int]:
             f"{plan.image.path}: no room for {size:#x} bytes of program headers after the trampolines, at "
             f"{address:#x}: name another place with --trampoline-base"
         )
-    return address, file_end + (address - file_end) % page
+    return address, behind + (address - behind) % page
 
 
 def _is_free(plan: Plan, address: int, size: int) -> bool:
