@@ -59,7 +59,8 @@ class OriginalFrames:
                 self._found.append((start, size, table, row))
                 end = start + size
         self._starts = [one[0] for one in self._found]
-        self._kept: dict[tuple[Common, bytes], list[tuple[int, State]] | None] = {}
+        self._read: dict[tuple[int, int], Common] = {}
+        self._begun: dict[Common, Building] = {}
         self.states: dict[State, int] = {}
         self.commons: dict[Common, int] = {}
 
@@ -67,40 +68,52 @@ class OriginalFrames:
         return bool(self._found)
 
     def rows_of(self, addresses: NDArray[np.uint64]) -> "Rows":
-        """The rows of all functions that have one of these addresses."""
-        starts = np.array(self._starts, np.uint64)
-        chosen = np.unique(np.searchsorted(starts, addresses, "right") - 1)
+        """The rows of all functions that have one of these addresses, up to the last of these in each."""
+        addresses = np.unique(addresses)
+        chosen = np.searchsorted(np.array(self._starts, np.uint64), addresses, "right") - 1
+        is_last = np.append(chosen[1:] != chosen[:-1], True) & (chosen >= 0)
         found: list[tuple[int, int, int, int]] = []
-        for number in chosen[chosen >= 0].tolist():
+        for number, last in zip(chosen[is_last].tolist(), addresses[is_last].tolist(), strict=True):
             start, size, table, row = self._found[number]
-            found += self._rows(number, start, table, row)
-            if number + 1 == len(self._found) or self._starts[number + 1] > start + size:
-                found.append((start + size, -1, -1, -1))
-        columns = np.array(found, np.int64 if not found else object).reshape(-1, 4)
-        address = columns[:, 0].astype(np.uint64)
-        return Rows(address, *(columns[:, one].astype(np.int64) for one in (1, 2, 3)))
+            found += self._rows(number, table, row, min(last - start, size - 1))
+        columns = np.array(found, object).reshape(-1, 4)
+        return Rows(columns[:, 0].astype(np.uint64), *(columns[:, one].astype(np.int64) for one in (1, 2, 3)))
 
-    def _rows(self, number: int, start: int, table: FrameTable, row: int) -> Iterable[tuple[int, int, int, int]]:
+    def _rows(self, number: int, table: FrameTable, row: int, last: int) -> Iterable[tuple[int, int, int, int]]:
+        """The rows of one function, and where they end; `last` is a distance from its start."""
+        start, size, _, _ = self._found[number]
         try:
-            common = _common(table.content, table.cies[int(table.cie[row])])
+            common = self._common(table, int(table.cie[row]))
             at = int(table.rest[row])
             if common.has_data:
                 length, at = leb(table.content, at)
                 at += length
-            code = table.content[at : int(table.end[row])]
-        except (IndexError, ImageError):
+            program = _Program(common, table.content[at : int(table.end[row])], self._first(common), last)
+            program.run()
+        except (UnknownError, IndexError, ImageError):
             return [(start, -1, -1, number)]
-        key = (common, code)
-        if key not in self._kept:
-            try:
-                self._kept[key] = _run(common, code)
-            except (UnknownError, IndexError, ImageError):
-                self._kept[key] = None
-        found = self._kept[key]
-        if found is None:
-            return [(start, -1, -1, number)]
-        of_common = self.commons.setdefault(common, len(self.commons))
-        return [(start + at, self.states.setdefault(state, len(self.states)), of_common, number) for at, state in found]
+        of_common, states = self.commons.setdefault(common, len(self.commons)), self.states
+        # Rows of no length are those that an instruction was about to change.
+        ends = [at for at, _ in program.rows[1:]] + [-1]
+        found = [
+            (start + at, states.setdefault(state, len(states)), of_common, number)
+            for (at, state), end in zip(program.rows, ends, strict=True)
+            if at != end
+        ]
+        return [*found, (start + min(program.end, size), -1, -1, -1)]
+
+    def _common(self, table: FrameTable, at: int) -> Common:
+        key = (id(table), at)
+        if key not in self._read:
+            self._read[key] = _common(table.content, table.cies[at])
+        return self._read[key]
+
+    def _first(self, common: Common) -> Building:
+        if common not in self._begun:
+            program = _Program(common, common.start, Building(), 0)
+            program.run()
+            self._begun[common] = program.state
+        return self._begun[common]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -134,29 +147,21 @@ def _common(data: bytes, cie: Cie) -> Common:
     return Common(code_factor, data_factor, return_register, *letters, data[at : cie.end], has_data)
 
 
-def _run(common: Common, code: bytes) -> list[tuple[int, State]]:
-    first = _Program(common, common.start, Building())
-    first.run()
-    program = _Program(common, code, first.state)
-    program.run()
-    # Rows of no length are those that an instruction was about to change.
-    ends = [at for at, _ in program.rows[1:]] + [-1]
-    return [row for row, end in zip(program.rows, ends, strict=True) if row[0] != end]
-
-
 class _Program:
-    """Runs instructions. `rows` are those so far, and the one that holds from the last address on."""
+    """Runs instructions up to a distance from where the function begins. `rows` are those up to there, and `end` is
+    where the last of them ends."""
 
-    def __init__(self, common: Common, code: bytes, initial: Building) -> None:
-        self._common, self._code, self._initial = common, code, initial
+    def __init__(self, common: Common, code: bytes, initial: Building, last: int) -> None:
+        self._common, self._code, self._initial, self._last = common, code, initial, last
+        self.end = 1 << 63
         self._at = self._location = 0
         self._stack: list[Building] = []
         self.state = initial.copy()
         self.rows: list[tuple[int, State]] = []
 
     def run(self) -> None:
-        """Run all."""
-        while self._at < len(self._code):
+        """Run what concerns them."""
+        while self._at < len(self._code) and self._location <= self._last:
             opcode = self._code[self._at]
             self._at += 1
             operand = opcode & 0x3F
@@ -169,7 +174,10 @@ class _Program:
                     self._restore(operand)
                 case _:
                     self._extended(opcode)
-        self.rows.append((self._location, self.state.done()))
+        if self._location <= self._last:
+            self.rows.append((self._location, self.state.done()))
+        else:
+            self.end = self._location
 
     def _advance(self, units: int) -> None:
         self.rows.append((self._location, self.state.done()))

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from kinst.rewriter.frames.kept import kept_for_unwinders
 from kinst.rewriter.frames.spans import Spans, joined_spans
 from kinst.rewriter.jumps.decide import Analysis, decide_with
 from kinst.rewriter.jumps.methods import Hindrance, JumpMethod
@@ -24,6 +25,7 @@ from kinst.rewriter.standalone.jumping import Jumps, joined_jumps
 from kinst.rewriter.standalone.places.gaps import slacks
 from kinst.rewriter.standalone.places.spare import Gap, SpareSpace, code_gaps, data_gaps, unfiled_gap
 from kinst.rewriter.standalone.tasks import obstacles, tasks
+from kinst.targets.hosted import is_hosted
 from kinst.targets.instruction import Instructions
 from kinst.targets.manifest.packed import Manifest
 from kinst.targets.standalone import Standalone
@@ -60,6 +62,10 @@ class Factory:
         self._analysis = Analysis.of(program, found)
         flow, rules = Dataflow.of(program, found), self._templates.generator.rules
         no_stack, dead = without_stack(flow, self._templates.generator), dead_before(flow)
+        # Programs unwind themselves. A debugger of kernels and firmware may see less for an instruction or two: to look
+        # at all frames of Linux takes longer than to plan its jumps.
+        if is_hosted(program.image):
+            dead &= ~kept_for_unwinders(program.original, found.address)
         self.endless = Endless(program, found)
         self._leaps = dead & np.uint32(rules.jumps_by) != 0
         self._material = Material(program, found, dead, no_stack, self._analysis.led)

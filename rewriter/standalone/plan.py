@@ -56,7 +56,9 @@ def plan_standalone(
         places = placed(program, inside, manifest, request, size, trampoline_base)
         generated = factory.generate(manifest, places.standalone, places.gaps)
         if not generated.refused:
-            return _plan(program, manifest, generated, places, dict(sorted(no_jumps.items())))
+            plan = _plan(program, manifest, generated, places, dict(sorted(no_jumps.items())))
+            # What our machine or a QEMU of ours runs is not for debuggers, and must begin soon.
+            return plan if request.is_watched else replace(plan, frames=_frames(program, generated))
         if places.placement.size >= size and NO_SPACE in generated.refused.values():
             # A larger segment starts elsewhere, where other sites may be in reach: nothing is refused before its size
             # is right.
@@ -98,8 +100,7 @@ def _plan(
         **written(program, generated, is_inside=not has_segment),
     )
     text = _text(program, generated, places.trampolines[1]) if has_segment else _NO_TEXT
-    frames = _frames(program, generated)
-    return Plan(program.image, program.original, manifest, places.placement, text, no_refusals(), no_jumps, frames)
+    return Plan(program.image, program.original, manifest, places.placement, text, no_refusals(), no_jumps)
 
 
 def _frames(program: Program, generated: Generated) -> Frames | None:
