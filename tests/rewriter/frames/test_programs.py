@@ -168,7 +168,7 @@ def compared(out: Path, target: list[str], gdb: str, steps: int) -> tuple[int, i
 OPTIONS = {"": (), "frames": ("-fno-omit-frame-pointer",), "no-pie": ("-no-pie",), "unoptimized": ("-O0",)}
 
 
-@pytest.mark.parametrize("how", ["count", "record"])
+@pytest.mark.parametrize("how", ["count", pytest.param("record", marks=pytest.mark.long)])
 @pytest.mark.parametrize("options", ["", *(pytest.param(one, marks=pytest.mark.long) for one in [*OPTIONS][1:])])
 def test_gdb_sees_the_same_callers_at_every_instruction(how: str, options: str, tmp_path: Path) -> None:
     need("gdb")
