@@ -49,3 +49,10 @@ def unique_rows(rows: NDArray[Any]) -> NDArray[Any]:
     structures, one by one."""
     ordered = rows[np.lexsort(rows.T[::-1])]
     return ordered[np.append(True, (ordered[1:] != ordered[:-1]).any(axis=1))] if len(ordered) else ordered
+
+
+def ranges(first: NDArray[np.int64], count: NDArray[np.int64]) -> NDArray[np.int64]:
+    """For each row first, first + 1, ..., `count` of them, one row after the other."""
+    ends = np.cumsum(count)
+    found: NDArray[np.int64] = np.repeat(first - ends + count, count) + np.arange(ends[-1] if len(ends) else 0)
+    return found

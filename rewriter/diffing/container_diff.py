@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from kinst.rewriter.planning.slots import CHUNK, Placement
 from kinst.rewriter.writing.as_read import named_beside, trampolines_of, without_trampolines
 from kinst.targets.elf.file import map_file
 from kinst.targets.errors import ImageError, PlacementError
@@ -25,10 +26,10 @@ def wrong_files(original: Image, patched: Image, manifest: Manifest) -> Iterator
     expected = _made(original, patched.data)
     if expected is not None and np.array_equal(expected, found):
         return
-    address, size = manifest.trampolines
-    apart = _made(original, without_trampolines(patched.data, address)) if size else None
+    place = _placement(manifest)
+    apart = _made(original, without_trampolines(patched.data, place)) if place.size else None
     if apart is not None and np.array_equal(apart, found):
-        yield from _wrong_trampolines(patched, address)
+        yield from _wrong_trampolines(patched, place)
         return
     yield _first(patched.path.name, found, expected if expected is not None else apart)
 
@@ -41,14 +42,22 @@ def _made(original: Image, elf: NDArray[np.uint8]) -> NDArray[np.uint8] | None:
         return None
 
 
-def _wrong_trampolines(patched: Image, address: int) -> Iterator[tuple[int, str, bytes, bytes, str]]:
+def _placement(manifest: Manifest) -> Placement:
+    """Of the trampolines, and of a standalone image's data if they are right after them."""
+    (address, size), data = manifest.trampolines, manifest.standalone
+    if data is not None and data.address == address + size:
+        size += data.size + -data.size % CHUNK
+    return Placement(address, address, size)
+
+
+def _wrong_trampolines(patched: Image, place: Placement) -> Iterator[tuple[int, str, bytes, bytes, str]]:
     path = named_beside(patched.path, "trampolines")
     try:
         found = map_file(path)
     except ImageError as error:
         yield 0, path.name, b"", b"", str(error)
         return
-    expected = np.frombuffer(trampolines_of(patched.data, address), np.uint8)
+    expected = np.frombuffer(trampolines_of(patched.data, place), np.uint8)
     if not np.array_equal(found, expected):
         yield _first(path.name, found, expected)
 

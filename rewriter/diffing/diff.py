@@ -147,7 +147,9 @@ def _placement(original: Image, patched: Image, manifest: Manifest) -> Placement
     (address, size), inside = manifest.trampolines, 0
     if manifest.standalone is not None and manifest.standalone.address == address + size:
         inside = manifest.standalone.size + -manifest.standalone.size % CHUNK
-    if size % CHUNK or not any(start == address and in_file >= size + inside for start, _, in_file in patched.in_file):
+    parts = [(address, size), (address + size, inside)] if inside else [(address, size)]
+    held = [any(start == at and in_file >= part for start, _, in_file in patched.in_file) for at, part in parts]
+    if size % CHUNK or not all(held):
         raise ManifestError(f"{patched.path}: its manifest describes trampolines that no segment holds")
     return Placement(address, _load_address(original, patched, address), size + inside)
 

@@ -12,7 +12,8 @@ from kinst.rewriter.diffing.diff import Diff, Unexplained
 from kinst.rewriter.diffing.places import Places
 from kinst.rewriter.disassemble import differing, disassemble
 from kinst.rewriter.patching.report import patch_line, patch_values, patches_text
-from kinst.rewriter.planning.layout import PT_GNU_STACK, PT_NULL, PT_PHDR, Piece
+from kinst.rewriter.planning.layout import Piece
+from kinst.rewriter.planning.program_headers import PT_GNU_STACK, PT_NULL, PT_PHDR
 from kinst.rewriter.shell.wording import counted
 from kinst.rewriter.writing.write import patched_sizes
 from kinst.targets.elf.header import ELF_HEADER, PROGRAM_HEADER, PT_DYNAMIC, PT_LOAD

@@ -2,10 +2,13 @@
 
 The appended part, each piece aligned:
 
+    call frames, table     .kinst.eh_frame of a standalone program, and the sorted table that PT_GNU_EH_FRAME leads to
+    program headers        of a standalone program here, after these, in a PT_LOAD that is only read; of others after
+                           the data, where no spare entry was found
     trampolines            a multiple of a page; the new PT_LOAD
-    data                   in it, after them: .kinst.data of a standalone image
-    program headers        only where no spare entry was found and the table had to move
+    data                   .kinst.data of a standalone image, in a PT_LOAD of its own
     manifest               .kinst.manifest
+    debug frames           .debug_frame of a standalone image: of one that had some, an extended copy
     note                   .note.kinst, of a standalone image
     relocations            .rela.kinst.text of a module, which has no program headers: a section like others
     section names          .kinst.shstrtab: begins with the original's bytes, so that .shstrtab itself never moves
@@ -24,19 +27,27 @@ from numpy.typing import NDArray
 
 from kinst.rewriter.arch.registry import dissector
 from kinst.rewriter.planning.plan import Plan
+from kinst.rewriter.planning.program_headers import (
+    DATA,
+    TEXT,
+    UNWINDING,
+    Added,
+    is_for_unwinders,
+    is_loaded_behind,
+    is_moved,
+    moved_table,
+    page_of,
+    place_for_headers,
+    table_size,
+    taken,
+)
 from kinst.rewriter.planning.slots import CHUNK
 from kinst.rewriter.relocations import References, blanked, rows_of
-from kinst.targets.elf.dynamic import is_library
 from kinst.targets.elf.header import (
     ELF_HEADER,
-    PF_R,
-    PF_W,
-    PF_X,
-    PN_XNUM,
-    PROGRAM_HEADER,
-    PT_LOAD,
     SECTION_HEADER,
     SHF_ALLOC,
+    SHF_COMPRESSED,
     SHF_EXCLUDE,
     SHF_EXECINSTR,
     SHF_INFO_LINK,
@@ -49,7 +60,6 @@ from kinst.targets.elf.header import (
     SHT_SYMTAB,
     FileKind,
     read_elf_header,
-    read_program_headers,
     read_section_headers,
 )
 from kinst.targets.elf.relocations import RELA
@@ -59,19 +69,13 @@ from kinst.targets.manifest.packed import SECTION, TEXT_SECTION, Manifest, manif
 from kinst.targets.standalone import note_of
 
 NAMES_SECTION: Final = ".kinst.shstrtab"
+FRAMES_SECTION: Final = ".kinst.eh_frame"
+DEBUG_FRAMES: Final = ".debug_frame"
 DATA_SECTION: Final = ".kinst.data"  # counters or a ring
 NOTE_SECTION: Final = ".note.kinst"
 RELOCATIONS_SECTION: Final = f".rela{TEXT_SECTION}"
 _MOST_NAMES: Final = 1 << 20  # bytes by which names may lie after their table, if there is one
-PT_NULL: Final = 0
-PT_PHDR: Final = 6
-PT_GNU_STACK: Final = 0x6474E551
 _STB_GLOBAL_FUNC: Final = 1 << 4 | STT_FUNC
-
-
-# Entries that no loader of kernels or firmware reads, the best first. PT_NOTE is not among them: QEMU and Xen find the
-# boot protocol by it.
-SPARE: Final = (PT_NULL, PT_GNU_STACK)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +99,7 @@ class Layout:
     manifest: Manifest
     changes: tuple[Piece, ...]  # header bytes changed in place
     appended: tuple[Piece, ...]  # in file order, with zeros between them
+    segments: tuple[Added, ...] = ()  # of trampolines, of data, and of what unwinders look for
 
 
 class _Tail:
@@ -103,6 +108,11 @@ class _Tail:
     def __init__(self, end: int) -> None:
         self.end = end
         self.pieces: list[Piece] = []
+
+    def add_at(self, what: str, address: int, page: int, *parts: memoryview) -> tuple[int, int]:
+        """Append at the next offset that is congruent to an address modulo a page."""
+        self.end += (address - self.end) % page
+        return self.add(what, 1, *parts)
 
     def add(self, what: str, alignment: int, *parts: memoryview) -> tuple[int, int]:
         """Append at the next multiple of `alignment`. Returns the file offset and the size."""
@@ -118,102 +128,102 @@ def lay_out(
     """Decide every byte outside the sites. `like` is the manifest as a file has it: see `manifest_parts`."""
     data = plan.original.data
     tail = _Tail(len(data))
-    offset, headers, entries = _trampolines(plan, tail)
+    parts, headers, entries = _trampolines(plan, tail)
     restore = [(0, data[: ELF_HEADER.size].tobytes())]
     restore += [(piece.offset, data[piece.offset : piece.offset + piece.size].tobytes()) for piece in entries]
     manifest = replace(plan.manifest, original_sha256=original_sha256, restore=tuple(restore))
     packed = manifest_parts(manifest, like)
-    sections = _sections(plan, tail, offset, packed, trampoline_symbols=trampoline_symbols)
+    sections = _sections(plan, tail, parts, packed, trampoline_symbols=trampoline_symbols)
     header = Piece("ELF header", 0, (memoryview(_elf_header(data, headers, sections)),))
-    return Layout(manifest, (header, *entries), tuple(tail.pieces))
+    return Layout(manifest, (header, *entries), tuple(tail.pieces), parts.segments)
 
 
-def _trampolines(plan: Plan, tail: _Tail) -> tuple[int, tuple[int, int], tuple[Piece, ...]]:
-    """The file offset of the trampolines, then as `_program_headers`. Without trampolines the loader sees nothing
-    new."""
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """The segments that are added, those of trampolines and data first; the trampolines' file offset, of a module,
+    too; and address, file offset and size of the call frames that are loaded, 0 where there are none."""
+
+    segments: tuple[Added, ...] = ()
+    text: int = 0
+    frames: tuple[int, int, int] = (0, 0, 0)
+
+
+def _trampolines(plan: Plan, tail: _Tail) -> tuple[_Parts, tuple[int, int], tuple[Piece, ...]]:
+    """Where the new parts are, then (e_phoff, e_phnum), and the entries that are rewritten in place, if some were
+    spare. Without trampolines the loader sees nothing new."""
     header = read_elf_header(plan.original.data)
     if not plan.placement.size:
-        return 0, (header.phoff, header.phnum), ()
+        return _Parts(), (header.phoff, header.phnum), ()
     if plan.image.kind is FileKind.REL:
         # Fields of references must be 0 in the file: see `kinst.rewriter.relocations`.
         code = blanked(plan.trampolines, plan.placement.address, _references(plan))
-        return tail.add("trampolines", CHUNK, code.data)[0], (header.phoff, header.phnum), ()
-    offset, _ = tail.add("trampolines", CHUNK, plan.trampolines.data)
+        return _Parts(text=tail.add("trampolines", CHUNK, code.data)[0]), (header.phoff, header.phnum), ()
+    if is_for_unwinders(plan):
+        return _with_unwinding(plan, tail)
+    added = _code_and_data(plan, tail, CHUNK)
+    if is_moved(plan, len(added)):
+        return _moved_behind(plan, tail, added)
+    entries = taken(plan, added)
+    pieces = (Piece(f"program header {at}", place, (memoryview(row),)) for at, place, row in entries)
+    return _Parts(tuple(added), added[0].offset), (header.phoff, header.phnum), tuple(pieces)
+
+
+def _code_and_data(plan: Plan, tail: _Tail, page: int) -> list[Added]:
+    place, size = plan.placement, len(plan.trampolines)
+    offset, _ = tail.add_at("trampolines", place.address, page, plan.trampolines.data)
+    added = [Added(TEXT, offset, place.address, place.load_address, size, page)]
     if plan.data_size:
-        tail.add("data", CHUNK, memoryview(bytes(plan.data_size)))
-    return offset, *_program_headers(plan, tail, offset)
+        offset, _ = tail.add_at("data", place.address + size, page, memoryview(bytes(plan.data_size)))
+        added.append(Added(DATA, offset, place.address + size, place.load_address + size, plan.data_size, page))
+    return added
 
 
-def _program_headers(plan: Plan, tail: _Tail, offset: int) -> tuple[tuple[int, int], tuple[Piece, ...]]:
-    """((e_phoff, e_phnum), the entry that is rewritten in place, if one was spare).
-
-    A moved table follows the trampolines inside the new segment, so that PT_PHDR, which must lie in a loaded segment,
-    stays true. There the new entry is sorted among the PT_LOADs by address, as the ELF specification asks; a spare
-    entry stays where it is, which QEMU, U-Boot, GRUB and binutils accept.
-    """
-    data = plan.original.data
-    header = read_elf_header(data)
-    rows = read_program_headers(data, header).copy()
-    at = _spare(plan, rows)
-    place = header.phoff + (at or 0) * PROGRAM_HEADER.itemsize
-    if at is not None and _is_its_own(plan, place):
-        entry = Piece(f"program header {at}", place, (memoryview(_segment(plan, offset, 0).tobytes()),))
-        return (header.phoff, header.phnum), (entry,)
-    # PN_XNUM and more move the count to section header 0, which few loaders know.
-    if header.phnum + 1 >= PN_XNUM:
-        raise ImageError(f"{plan.image.path}: {header.phnum} program headers leave no room for one more")
-    moved = _extended_table(plan, rows, offset)
+def _moved_behind(plan: Plan, tail: _Tail, added: Sequence[Added]) -> tuple[_Parts, tuple[int, int], tuple[Piece, ...]]:
+    """A table that follows the trampolines, or the data, in their segment, so that PT_PHDR, which must lie in a loaded
+    one, stays true. Without that entry it is not loaded if something else is there, as after a gap of an image."""
+    last, size = added[-1], table_size(plan, len(added))
+    place = None
+    if is_loaded_behind(plan, last, size):
+        end = last.address + last.size, last.load_address + last.size
+        place, added = (last.offset + last.size, *end), [*added[:-1], replace(last, size=last.size + size)]
+    moved = moved_table(plan, added, place, None)
     phoff, _ = tail.add("program headers", 8, memoryview(moved.tobytes()))
-    return (phoff, len(moved)), ()
+    return _Parts(tuple(added), added[0].offset), (phoff, len(moved)), ()
 
 
-def _extended_table(plan: Plan, rows: NDArray[np.void], offset: int) -> NDArray[np.void]:
-    """The program headers with the new one, as they stand after the trampolines at file offset `offset`."""
-    size = (len(rows) + 1) * PROGRAM_HEADER.itemsize
-    new = _segment(plan, offset, size)
-    higher = np.flatnonzero((rows["kind"] == PT_LOAD) & (rows["address"] > new["address"]))
-    moved = np.insert(rows, int(higher[0]) if len(higher) else _after_last_load(rows), new)
-    # Dynamic linkers compute the load bias from PT_PHDR: it must say where the table is now.
-    itself = moved["kind"] == PT_PHDR
-    moved["offset"][itself] = offset + plan.placement.size
-    moved["size"][itself] = moved["file_size"][itself] = size
-    moved["address"][itself] = plan.placement.end
-    moved["load_address"][itself] = plan.placement.load_address + plan.placement.size
-    return moved
+def _with_unwinding(plan: Plan, tail: _Tail) -> tuple[_Parts, tuple[int, int], tuple[Piece, ...]]:
+    """Trampolines, data, and the segment with what unwinders look for and the program headers: in front of them or
+    behind, as in memory."""
+    page, count = page_of(plan.original), 3 if plan.data_size else 2
+    used = 0 if plan.frames is None else plan.frames.loaded_size
+    used += -used % 8  # the alignment of the program headers
+    size = used + table_size(plan, count)
+    address, offset = place_for_headers(plan, size, tail.end)
+    load_address = address - plan.placement.address + plan.placement.load_address
+    own = Added(UNWINDING, offset, address, load_address, size, page)
+    after = _Tail(offset + size)
+    is_behind = address >= plan.placement.end
+    added = [*_code_and_data(plan, tail if is_behind else after, page), own]
+    tail.end = offset
+    records, frames = _add_frames(plan, tail, own)
+    moved = moved_table(plan, added, (offset + used, address + used, load_address + used), frames)
+    phoff, _ = tail.add("program headers", 8, memoryview(moved.tobytes()))
+    if not is_behind:
+        tail.pieces += after.pieces
+        tail.end = after.end
+    return _Parts(tuple(added), added[0].offset, (address, offset, records)), (phoff, len(moved)), ()
 
 
-def _spare(plan: Plan, rows: NDArray[np.void]) -> int | None:
-    """The entry that is taken. In a library PT_GNU_STACK is not spare: without it glibc assumes that the library wants
-    an executable stack, and since 2.41 refuses to dlopen it."""
-    kinds = SPARE[:1] if is_library(plan.original.data, plan.original.segments) else SPARE
-    places = (np.flatnonzero(rows["kind"] == kind) for kind in kinds)
-    return next((int(found[-1]) for found in places if len(found)), None)
-
-
-def _is_its_own(plan: Plan, place: int) -> bool:
-    """Whether the program header at this file offset shares no byte with the ELF header, nor with code that has
-    sites."""
-    end = place + PROGRAM_HEADER.itemsize
-    sites = plan.image.offsets_of(plan.manifest.patched["address"])
-    longest = max(map(len, plan.image.facts.breakpoints.values()))
-    return place >= ELF_HEADER.size and not ((sites > place - longest) & (sites < end)).any()
-
-
-def _after_last_load(rows: NDArray[np.void]) -> int:
-    loads = np.flatnonzero(rows["kind"] == PT_LOAD)
-    return int(loads[-1]) + 1 if len(loads) else len(rows)
-
-
-def _segment(plan: Plan, offset: int, headers_size: int) -> NDArray[np.void]:
-    """The PT_LOAD of the trampolines: readable and executable, its address congruent to its file offset modulo a
-    page."""
-    place, size = plan.placement, plan.placement.size + headers_size
-    row = np.zeros((), PROGRAM_HEADER)
-    flags = PF_R | PF_X | (PF_W if plan.data_size else 0)
-    values = (PT_LOAD, flags, offset, place.address, place.load_address, size, size, CHUNK)
-    for name, value in zip(PROGRAM_HEADER.names or (), values, strict=True):
-        row[name] = value
-    return row
+def _add_frames(plan: Plan, tail: _Tail, own: Added) -> tuple[int, tuple[int, int, int, int] | None]:
+    """The call frames at the beginning of their segment. Returns the bytes of the records, and of the table its file
+    offset, address, load address and size."""
+    if plan.frames is None or not plan.frames.is_loaded:
+        return 0, None
+    loaded = plan.frames.loaded(own.address)
+    tail.add("call frames", 4, memoryview(loaded.records))
+    offset, size = tail.add("call frame table", 4, memoryview(loaded.table))
+    distance = offset - own.offset
+    return len(loaded.records), (offset, own.address + distance, own.load_address + distance, size)
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +234,7 @@ class _SectionTable:
 
 
 def _sections(
-    plan: Plan, tail: _Tail, text: int, packed: Sequence[memoryview], *, trampoline_symbols: bool
+    plan: Plan, tail: _Tail, parts: _Parts, packed: Sequence[memoryview], *, trampoline_symbols: bool
 ) -> _SectionTable:
     data = plan.original.data
     header = read_elf_header(data)
@@ -236,7 +246,8 @@ def _sections(
         raise ImageError(f"{plan.image.path}: damaged: a section's name is at {used - 1:#x}, where no names are")
     names = _Names(named, used)
     text_index = len(rows)
-    new = _code_sections(plan, tail, rows, names, text) if plan.placement.size else []
+    new = _code_sections(plan, tail, rows, names, parts) if plan.placement.size else []
+    new += _debug_frames(plan, tail, rows, names)
     manifest = plan.manifest
     if manifest.standalone is not None:
         note = memoryview(note_of(manifest.standalone, len(manifest.sites)))
@@ -259,14 +270,36 @@ def _sections(
 
 
 def _code_sections(
-    plan: Plan, tail: _Tail, rows: NDArray[np.void], names: "_Names", text: int
+    plan: Plan, tail: _Tail, rows: NDArray[np.void], names: "_Names", parts: _Parts
 ) -> list[NDArray[np.void]]:
-    new = [_text_section(plan, names, text)]
+    new = [_text_section(plan, names, parts.text)]
     if plan.image.kind is FileKind.REL:
         new += _relocations(plan, tail, rows, names)
+    address, offset, size = parts.frames
+    if size:
+        new.append(_section(names.add(FRAMES_SECTION), SHT_PROGBITS, offset, size, 4))
+        new[-1]["address"], new[-1]["flags"] = address, SHF_ALLOC
     if plan.data_size:
-        new.append(_data_section(plan, names, text + len(plan.trampolines)))
+        new.append(_data_section(plan, names, parts.segments[1].offset))
     return new
+
+
+def _debug_frames(plan: Plan, tail: _Tail, rows: NDArray[np.void], names: "_Names") -> Sequence[NDArray[np.void]]:
+    """The call frames for debuggers, which look at no other section than this, and at one of that name: if there is one
+    `rows` then points to an extended copy, unless it is compressed."""
+    if plan.frames is None:
+        return []
+    old = plan.original.section(DEBUG_FRAMES)
+    if old is None:
+        code = memoryview(plan.frames.debug(0))
+        return [_section(names.add(DEBUG_FRAMES), SHT_PROGBITS, *tail.add("debug frames", 8, code), 8)]
+    if old.flags & SHF_COMPRESSED:
+        return []
+    content = _bytes_of(plan.original.data, rows, old.index)
+    content += bytes(-len(content) % 8)
+    parts = memoryview(content), memoryview(plan.frames.debug(len(content)))
+    rows["offset"][old.index], rows["size"][old.index] = tail.add("debug frames", 8, *parts)
+    return []
 
 
 def _text_section(plan: Plan, names: "_Names", offset: int) -> NDArray[np.void]:

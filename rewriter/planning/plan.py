@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from kinst.rewriter.arch.dissector import Dissector
 from kinst.rewriter.derive import site_instructions
+from kinst.rewriter.frames.encoding import Frames
 from kinst.rewriter.naming.numbering import numbered
 from kinst.rewriter.naming.refusals import Refusals, summary
 from kinst.rewriter.naming.remembered import memory_of
@@ -33,10 +34,10 @@ _BATCH: Final = 1 << 18  # sites handled at a time, to bound temporaries
 class Plan:
     """What to write. The manifest lacks only what depends on the file: its SHA-256, and the header bytes to restore.
 
-    `image` has the user's patches, `original` has not. `trampolines` are the bytes of the segment, without the zeros of
-    a standalone image's data after them. `lost` are resolved sites that cannot have a trampoline at this place, with
+    `image` has the user's patches, `original` has not. `trampolines` are the bytes of their segment, without the zeros
+    of a standalone image's data after them. `lost` are resolved sites that cannot have a trampoline at this place, with
     rows of the program's functions; `no_jumps` are the addresses of sites that a standalone image cannot have, with the
-    reason.
+    reason. `frames` is how to unwind from trampolines; None: it is not told.
     """
 
     image: Image
@@ -46,10 +47,11 @@ class Plan:
     trampolines: NDArray[np.uint8]
     lost: Refusals
     no_jumps: Mapping[int, str] = field(default_factory=dict)
+    frames: Frames | None = None
 
     @property
     def data_size(self) -> int:
-        """Bytes of the segment after the trampolines."""
+        """Bytes of the counters or the ring that are placed after the trampolines."""
         return self.placement.size - len(self.trampolines)
 
 

@@ -89,7 +89,7 @@ def place(segments: Sequence[Segment], code: int, size: int, window: int, base: 
         return _at(segments, base, size, distance)
     low = code - code % window
     for start in _candidates(segments, low, low + window, size, distance):
-        if not _obstacle(segments, start, size, distance):
+        if not obstacle(segments, start, size, distance):
             return Placement(start, (start - distance) % _ADDRESS_SPACE, size)
     raise PlacementError(
         f"trampolines: no room for {size:#x} bytes between {low:#x} and {low + window:#x}: name a place with "
@@ -102,8 +102,8 @@ def _at(segments: Sequence[Segment], base: int, size: int, distance: int) -> Pla
         raise PlacementError(f"trampolines: {base:#x} is not a multiple of {CHUNK:#x}")
     if base < 0 or base + size >= _ADDRESS_SPACE:
         raise PlacementError(f"trampolines: {size:#x} bytes at {base:#x} pass the end of the address space")
-    if obstacle := _obstacle(segments, base, size, distance):
-        raise PlacementError(f"trampolines: {size:#x} bytes at {base:#x} {obstacle}")
+    if there := obstacle(segments, base, size, distance):
+        raise PlacementError(f"trampolines: {size:#x} bytes at {base:#x} {there}")
     return Placement(base, (base - distance) % _ADDRESS_SPACE, size)
 
 
@@ -118,7 +118,7 @@ def _candidates(segments: Sequence[Segment], low: int, high: int, size: int, dis
             yield start
 
 
-def _obstacle(segments: Sequence[Segment], start: int, size: int, distance: int) -> str:
+def obstacle(segments: Sequence[Segment], start: int, size: int, distance: int) -> str:
     """What is in the way of the range, as linked or as loaded; empty if nothing is."""
     load = (start - distance) % _ADDRESS_SPACE
     if load + size > _ADDRESS_SPACE:

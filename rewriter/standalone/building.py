@@ -11,13 +11,14 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from kinst.rewriter.frames.spans import ONE, Spans, joined_spans
 from kinst.rewriter.shell.progress import Progress
 from kinst.rewriter.standalone.code.groups import Groups
 from kinst.rewriter.standalone.code.laying import Laid, Pieces, lay
 from kinst.rewriter.standalone.code.material import Material
-from kinst.rewriter.standalone.code.parts import Addresses, Mask, Numbers
+from kinst.rewriter.standalone.code.parts import HERE, NEXT, Addresses, Mask, Numbers
 from kinst.rewriter.standalone.code.pieces import pieces
-from kinst.rewriter.standalone.code.templates import Templates
+from kinst.rewriter.standalone.code.templates import OWN, Templates
 from kinst.rewriter.standalone.code.trampoline import Masks, Tasks
 from kinst.rewriter.standalone.filling import Filling
 from kinst.rewriter.standalone.jumping import Jumps, filled_up, joined_jumps, lay_jumps, led_to
@@ -30,12 +31,14 @@ _SAMPLED: Final = 16  # every 16th group is laid out where only the size of all 
 
 @dataclass(slots=True)
 class Built:
-    """The trampolines of each gap, back to back; the trampoline of each site, by number; the jumps; the sites without
-    one, by number, with the reason; and about how many bytes the last gap would need to hold what did not fit."""
+    """The trampolines of each gap, back to back; the trampoline of each site, by number; the jumps; where the parts of
+    trampolines are; the sites without one, by number, with the reason; and about how many bytes the last gap would
+    need to hold what did not fit."""
 
     code: list[tuple[int, bytearray]]
     trampolines: NDArray[np.uint64]
     jumps: Jumps = field(default_factory=lambda: joined_jumps(()))
+    spans: Spans = field(default_factory=lambda: joined_spans(()))
     refused: dict[int, str] = field(default_factory=dict)
     needed: int = 0
 
@@ -113,6 +116,7 @@ class _Builder:
         self._templates, self._material, self._sites, self._tasks = templates, material, work.sites, work.tasks
         self._is_near = is_near
         self._filling, self._jumps, self._without_space = Filling(gaps), list[Jumps](), list[int]()
+        self._spans = list[Spans]()
 
     def add(self, some: Groups) -> None:
         """Place the trampolines of some groups, and the jumps to them."""
@@ -153,6 +157,7 @@ class _Builder:
             self._built.refused |= dict.fromkeys(self._without_space, NO_SPACE)
         if not self._built.refused:
             self._built.jumps = joined_jumps(self._jumps)
+            self._built.spans = joined_spans(self._spans)
         self._built.needed = self._filling.needed
         return self._built
 
@@ -190,6 +195,7 @@ class _Builder:
         copies = laid.ends[batch.led] - batch.pieces.own_size[batch.led].view(np.uint64)
         self._jumps.append(led_to(batch.field, copies))
         self._built.trampolines[batch.sites] = laid.address[batch.owner]
+        self._spans.append(_spans(batch, laid))
         return why
 
     def _measure(self, batch: _Batch) -> None:
@@ -234,4 +240,17 @@ class _Builder:
         np.maximum.at(why, owner, laid.refused)
         if not why.any():
             self._jumps.append(Jumps(at, size, filled_up(laid, size, self._templates.generator.filler)))
+            code = some.relay[relayed], some.relay[relayed] + size[len(some) :].view(np.uint64), batch.start[relayed]
+            self._spans.append(Spans(*code, np.full(len(relayed), ONE)))
         return why
+
+
+def _spans(batch: _Batch, laid: Laid) -> Spans:
+    """The code of tasks, of displaced instructions, and of the jumps back: the first two are entered as the instruction
+    is, the last as the next one."""
+    pieces, (start, end) = batch.pieces, laid.places
+    which = np.arange(len(pieces.template)) % 3
+    origin = np.where(which == 2, pieces.values[NEXT][pieces.row], pieces.values[HERE][pieces.row])
+    template = np.where((which == 1) & (pieces.template == OWN), ONE, pieces.template)
+    some = start < end
+    return Spans(start[some], end[some], origin[some], template[some])

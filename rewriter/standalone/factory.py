@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from kinst.rewriter.frames.kept import kept_for_unwinders
+from kinst.rewriter.frames.spans import Spans, joined_spans
 from kinst.rewriter.jumps.decide import Analysis, decide_with
 from kinst.rewriter.jumps.methods import Hindrance, JumpMethod
 from kinst.rewriter.liveness.dataflow import Dataflow
@@ -23,6 +25,7 @@ from kinst.rewriter.standalone.jumping import Jumps, joined_jumps
 from kinst.rewriter.standalone.places.gaps import slacks
 from kinst.rewriter.standalone.places.spare import Gap, SpareSpace, code_gaps, data_gaps, unfiled_gap
 from kinst.rewriter.standalone.tasks import obstacles, tasks
+from kinst.targets.hosted import is_hosted
 from kinst.targets.instruction import Instructions
 from kinst.targets.manifest.packed import Manifest
 from kinst.targets.standalone import Standalone
@@ -33,13 +36,20 @@ _OVERLAPS = "its function overlaps another one"
 @dataclass(frozen=True, slots=True)
 class Generated:
     """Trampolines back to back in each gap, with its address; jumps by address; the trampoline of each site; sites
-    without one, by row, with the reason; and how many bytes the last gap would need, if sites did not fit."""
+    without one, by row, with the reason; how many bytes the last gap would need, if sites did not fit; and where the
+    parts of trampolines are."""
 
     code: tuple[tuple[int, bytes], ...]
     jumps: Jumps
     trampolines: NDArray[np.uint64]
     refused: Mapping[int, str] = field(default_factory=dict)
     needed: int = 0
+    spans: Spans = field(default_factory=lambda: joined_spans(()))
+
+    def read(self, start: int, end: int) -> bytes:
+        """The code between two addresses of a trampoline."""
+        at, code = next((at, code) for at, code in self.code if at <= start < at + len(code))
+        return code[start - at : end - at]
 
 
 class Factory:
@@ -52,6 +62,10 @@ class Factory:
         self._analysis = Analysis.of(program, found)
         flow, rules = Dataflow.of(program, found), self._templates.generator.rules
         no_stack, dead = without_stack(flow, self._templates.generator), dead_before(flow)
+        # Programs unwind themselves. A debugger of kernels and firmware may see less for an instruction or two: to look
+        # at all frames of Linux takes longer than to plan its jumps.
+        if is_hosted(program.image):
+            dead &= ~kept_for_unwinders(program.original, found.address)
         self.endless = Endless(program, found)
         self._leaps = dead & np.uint32(rules.jumps_by) != 0
         self._material = Material(program, found, dead, no_stack, self._analysis.led)
@@ -91,7 +105,8 @@ class Factory:
         built = build(self._templates, material, wanted, work, gaps, self._progress, is_near=is_near)
         if built.refused:
             return Generated((), built.jumps, built.trampolines, built.refused, built.needed)
-        return Generated(tuple((start, bytes(code)) for start, code in built.code), built.jumps, built.trampolines)
+        code = tuple((start, bytes(code)) for start, code in built.code)
+        return Generated(code, built.jumps, built.trampolines, spans=built.spans)
 
     def _is_near(self, sites: NDArray[np.uint64], gaps: Sequence[Gap]) -> bool:
         """Whether jumps from each site reach the ends of all gaps, and so everything between."""

@@ -29,7 +29,7 @@ def lay_jumps(templates: Templates, at: Addresses, size: Numbers, goal: Addresse
     found = Pieces(template, rows, rows, np.zeros((len(at), KEPT), np.uint8), nothing, nothing - 1, {GOAL: goal})
     refused = templates.columns().refused[template]
     if refused.any():
-        return Laid(np.zeros(0, np.uint8), nothing, at, at, refused)
+        return Laid(np.zeros(0, np.uint8), nothing, at, at, refused, (at, at))
     return lay(templates, found, len(at), lambda _sizes: at)
 
 

@@ -7,6 +7,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from kinst.rewriter.frames.building import frames_of
+from kinst.rewriter.frames.encoding import Frames
 from kinst.rewriter.naming.refusals import no_refusals
 from kinst.rewriter.naming.resolve import Resolution, with_functions_at
 from kinst.rewriter.planning.plan import Plan, filled, manifest_of, without_sites
@@ -54,7 +56,9 @@ def plan_standalone(
         places = placed(program, inside, manifest, request, size, trampoline_base)
         generated = factory.generate(manifest, places.standalone, places.gaps)
         if not generated.refused:
-            return _plan(program, manifest, generated, places, dict(sorted(no_jumps.items())))
+            plan = _plan(program, manifest, generated, places, dict(sorted(no_jumps.items())))
+            # What our machine or a QEMU of ours runs is not for debuggers, and must begin soon.
+            return plan if request.is_watched else replace(plan, frames=_frames(program, generated))
         if places.placement.size >= size and NO_SPACE in generated.refused.values():
             # A larger segment starts elsewhere, where other sites may be in reach: nothing is refused before its size
             # is right.
@@ -79,7 +83,8 @@ def plan_again(
     gaps = ((address, address + size),) if placement.size else from_address(factory.inside.code, address)
     generated = factory.generate(manifest, manifest.standalone, gaps)
     text = _text(program, generated, size) if placement.size else _NO_TEXT
-    return Plan(program.image, program.original, manifest, placement, text, no_refusals()), generated
+    frames = _frames(program, generated)
+    return Plan(program.image, program.original, manifest, placement, text, no_refusals(), frames=frames), generated
 
 
 def _plan(
@@ -96,6 +101,11 @@ def _plan(
     )
     text = _text(program, generated, places.trampolines[1]) if has_segment else _NO_TEXT
     return Plan(program.image, program.original, manifest, places.placement, text, no_refusals(), no_jumps)
+
+
+def _frames(program: Program, generated: Generated) -> Frames | None:
+    """How to unwind from the trampolines."""
+    return None if generated.refused else frames_of(program.original, generated.spans, generated.read)
 
 
 def written(program: Program, generated: Generated, *, is_inside: bool) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinst.rewriter.planning.plan import Plan
-from kinst.rewriter.planning.slots import GRANULE
+from kinst.rewriter.planning.slots import GRANULE, Placement
 from kinst.rewriter.shell.progress import Progress, silent
 from kinst.rewriter.writing.write import mode_of, new_file, write_image
 from kinst.targets.elf.file import map_file
@@ -74,36 +74,35 @@ def write_as_read(
         write_image(plan, file, trampoline_symbols=trampoline_symbols, progress=progress)
         elf = map_file(file)
     is_apart = is_apart and container.is_flat and plan.placement.size > 0
-    content = container.rebuild(without_trampolines(elf, plan.placement.load_address) if is_apart else elf)
+    content = container.rebuild(without_trampolines(elf, plan.placement) if is_apart else elf)
     manifest = manifest_beside(container, content, elf)
     apart = named_beside(out, "trampolines") if is_apart else None
     with ExitStack() as files:
         for path, data in ((path_beside(out), manifest), (out, content)):
             files.enter_context(new_file(path, mode_of(plan.image.path))).write(data)
         if apart is not None:
-            files.enter_context(new_file(apart, mode_of(plan.image.path))).write(
-                trampolines_of(elf, plan.placement.load_address)
-            )
+            files.enter_context(new_file(apart, mode_of(plan.image.path))).write(trampolines_of(elf, plan.placement))
     return Written(path_beside(out), apart, plan.placement.load_address)
 
 
-def without_trampolines(elf: NDArray[np.uint8], load_address: int) -> NDArray[np.uint8]:
-    """An ELF file without the segment that is loaded there."""
+def without_trampolines(elf: NDArray[np.uint8], place: Placement) -> NDArray[np.uint8]:
+    """An ELF file without the segments of the trampolines and of the data after them."""
     header = read_elf_header(elf)
     rows = read_program_headers(elf, header).copy()
-    rows["kind"][(rows["kind"] == PT_LOAD) & (rows["load_address"] == load_address)] = _PT_NULL
+    inside = rows["load_address"] - np.uint64(place.load_address) < np.uint64(place.size)  # below it wraps round
+    rows["kind"][(rows["kind"] == PT_LOAD) & inside] = _PT_NULL
     file = elf.copy()
     table = np.frombuffer(rows.tobytes(), np.uint8)
     file[header.phoff : header.phoff + len(rows) * PROGRAM_HEADER.itemsize] = table
     return file
 
 
-def trampolines_of(elf: NDArray[np.uint8], load_address: int) -> bytes:
-    """The content of the segment that is loaded there."""
+def trampolines_of(elf: NDArray[np.uint8], place: Placement) -> bytes:
+    """The content of these segments, which follow each other in the file as in memory."""
     rows = read_program_headers(elf, read_elf_header(elf))
-    row = rows[(rows["kind"] == PT_LOAD) & (rows["load_address"] == load_address)][0]
+    row = rows[(rows["kind"] == PT_LOAD) & (rows["load_address"] == place.load_address)][0]
     start = int(row["offset"])
-    return elf[start : start + int(row["file_size"])].tobytes()
+    return elf[start : start + place.size].tobytes()
 
 
 def named_beside(out: Path, what: str) -> Path:

@@ -2,19 +2,24 @@
 
 import os
 import weakref
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kinst.runtime.readout.memory import Memory, Space, UnreadableError
-from kinst.targets.elf.core import Core
+from kinst.targets.elf.core import AT_ENTRY, AT_PHDR, Core, MappedFile
 from kinst.targets.elf.file import map_file
+from kinst.targets.elf.header import PT_LOAD
+from kinst.targets.elf.sections import Segment
+from kinst.targets.image import Image
 
 Range = tuple[int, int, int]  # an address, a size, and the offset in the file
+_FIRST: Final = 0x200  # bytes: the ELF header, and what tells one program from others of its size
 _CHUNK: Final = 1 << 24  # bytes of a file that are searched at a time
 
 
@@ -81,7 +86,7 @@ class CoreDump:
 
     def __init__(self, path: Path, core: Core) -> None:
         self.name = str(path)
-        self.spaces = (Space.PHYSICAL, Space.VIRTUAL)
+        self.spaces = (Space.VIRTUAL,) if core.is_of_process else (Space.PHYSICAL, Space.VIRTUAL)
         self.is_slow = self.is_live = False
         self._core = core
 
@@ -121,7 +126,57 @@ class CoreDump:
         for offset in _offsets(self._core.data, content):
             distances = np.uint64(offset) - loads["offset"]
             for row in loads[distances < loads["file_size"]][:1]:
-                yield int(row["load_address"]) + offset - int(row["offset"])
+                start = row["load_address" if Space.PHYSICAL in self.spaces else "address"]
+                yield int(start) + offset - int(row["offset"])
+
+    def distances(self, image: Image) -> Iterator[int]:
+        """How far a process may have an image from its link addresses, by what the core says of it: where files were
+        mapped as a loader maps this one, and where the program begins. Its first bytes are there, if any are: gdb and
+        Linux keep them of each file, to tell what it was."""
+        loads = [one for one in image.segments if one.kind == PT_LOAD and one.file_size]
+        by_path = defaultdict[PurePosixPath, list[MappedFile]](list)
+        for one in self._core.files:
+            by_path[one.path].append(one)
+        for path, parts in by_path.items():
+            is_named = path.name == image.path.name  # the process may have run elsewhere
+            yield from (
+                one for one in _distances_of(parts, loads) if self._begins(loads[0], image, one, unknown=is_named)
+            )
+        auxiliary, table = self._core.auxiliary, _table_address(image)
+        if table is not None and AT_ENTRY in auxiliary:
+            distance = auxiliary[AT_ENTRY] - image.entry
+            if auxiliary.get(AT_PHDR) == table + distance and self._begins(loads[0], image, distance, unknown=True):
+                yield distance
+
+    def _begins(self, first: Segment, image: Image, distance: int, *, unknown: bool) -> bool:
+        """Whether the first bytes of an image are there; `unknown`: the answer if no bytes are."""
+        wanted = image.data[first.offset : first.offset + min(first.file_size, _FIRST)].tobytes()
+        try:
+            return self.read(Space.VIRTUAL, first.address + distance, len(wanted)) == wanted
+        except UnreadableError:
+            return unknown
+
+
+def _table_address(image: Image) -> int | None:
+    """The link address of the program headers, if they are loaded."""
+    at = image.header.phoff
+    loads = (one for one in image.segments if one.kind == PT_LOAD and one.offset <= at < one.offset + one.file_size)
+    return next((one.address + at - one.offset for one in loads), None)
+
+
+def _distances_of(parts: Sequence[MappedFile], loads: Sequence[Segment]) -> Iterator[int]:
+    """Where each of the segments is in a part of the file that begins and ends as it does."""
+    first = loads[0]
+    for start in {one.start + first.offset - one.offset for one in parts if one.offset <= first.offset}:
+        distance = start - first.address
+        if all(any(_is_in(one, load, distance) for one in parts) for load in loads):
+            yield distance
+
+
+def _is_in(part: MappedFile, load: Segment, distance: int) -> bool:
+    """Whether a part of a file has the first byte of a segment where it is to be."""
+    address = load.address + distance
+    return part.start <= address < part.end and address - part.start + part.offset == load.offset
 
 
 def _offsets(data: NDArray[np.uint8], content: bytes) -> Iterator[int]:

@@ -46,7 +46,7 @@ class Memory(Protocol):
         ...
 
     def find(self, content: bytes) -> Iterator[int]:
-        """The physical addresses that have this content, in order."""
+        """The addresses that have this content, in order: physical ones, unless it can be read by virtual ones only."""
         ...
 
 

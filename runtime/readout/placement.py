@@ -2,7 +2,8 @@
 
 That depends on who loaded the image, and on whether it moved itself. Its trampolines show it: they are made for this
 image and these probes, nothing writes to them, and the counters are at a fixed distance from them. If they are neither
-where they were linked nor where they are to be loaded, a file is searched for them, and through a stub the addresses in
+where they were linked nor where they are to be loaded, a file is searched for them (the core of a process says where
+its files were mapped, and need not have their code), and through a stub the addresses in
 its machine's RAM are tried at which firmware and kernels are loaded.
 """
 
@@ -12,6 +13,7 @@ from typing import Final
 
 import numpy as np
 
+from kinst.runtime.readout.files import CoreDump
 from kinst.runtime.readout.memory import Memory, Space, UnreadableError
 from kinst.runtime.tracing.standalone.steady_code import SteadyCode
 from kinst.targets.elf.header import PT_LOAD
@@ -45,7 +47,7 @@ class Placement:
 
     def __init__(self, image: Image, manifest: Manifest, standalone: Standalone, ram: range) -> None:
         """`image` is the file with the trampolines; `ram` are the physical addresses of its machine's memory."""
-        self._path = image.path
+        self._image, self._path = image, image.path
         self._ram = ram
         self._standalone = standalone
         self._loads = [one for one in image.segments if one.kind == PT_LOAD and one.size]
@@ -98,16 +100,20 @@ class Placement:
         raise AbsentError(f"{self._path}: is not in this memory: {'; '.join(dict.fromkeys(whys[:_SHOWN]))}")
 
     def _tried(self, memory: Memory) -> Iterator[Place]:
-        """The places to try, those that cost least first: where it was, where the file says, where the content of a
-        trampoline is, and through a stub each multiple of 2 MiB, with the image at its own offset in that."""
+        """The places to try, those that cost least first: where it was, where a process says, where the file says,
+        where the content of a trampoline is, and through a stub each multiple of 2 MiB, with the image at its own
+        offset in that."""
         if self._place is not None:
             yield self._place
+        if isinstance(memory, CoreDump):
+            yield from (Place(Space.VIRTUAL, distance) for distance in memory.distances(self._image))
         for space in memory.spaces:
             yield Place(space, 0)
         if self._samples:
             link, content = self._samples[0]
+            found = Space.PHYSICAL if Space.PHYSICAL in memory.spaces else Space.VIRTUAL
             for address in memory.find(content):
-                yield Place(Space.PHYSICAL, address - self._in_file(Space.PHYSICAL, link))
+                yield Place(found, address - self._in_file(found, link))
         if memory.is_slow and Space.PHYSICAL in memory.spaces:
             lowest = min(one.load_address for one in self._loads)
             for start in self._ram[::_APART]:

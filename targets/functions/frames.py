@@ -17,13 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinst.targets.columns import unique_rows
-from kinst.targets.elf.header import SHF_ALLOC, FileKind
+from kinst.targets.elf.header import SHF_ALLOC, SHF_COMPRESSED, FileKind
 from kinst.targets.elf.sections import content
 from kinst.targets.errors import ImageError
 from kinst.targets.image import Image, Section
 from kinst.targets.leb128 import leb
 
-_SHF_COMPRESSED: Final = 0x800
 _ABSOLUTE, _PC_RELATIVE = 0x00, 0x10  # DW_EH_PE_: how the value is meant, bits 4 to 6
 # DW_EH_PE_: how the value is stored, bits 0 to 3 (LSB Core 10.5.1).
 _FORMATS: Final = {0x0: "<Q", 0x2: "<H", 0x3: "<I", 0x4: "<Q", 0xA: "<h", 0xB: "<i", 0xC: "<q"}
@@ -95,7 +94,7 @@ def _in_code(image: Image, parts: list[NDArray[np.uint64]]) -> NDArray[np.uint64
 
 def _sections(image: Image) -> list[Section]:
     found = [] if image.kind is FileKind.REL else [image.section(name) for name in (".eh_frame", ".debug_frame")]
-    return [section for section in found if section is not None and not section.flags & _SHF_COMPRESSED]
+    return [section for section in found if section is not None and not section.flags & SHF_COMPRESSED]
 
 
 def _table(image: Image, section: Section) -> FrameTable:

@@ -48,7 +48,8 @@ class Counted:
         assert manifest is not None
         assert manifest.standalone is not None
         alone = manifest.standalone
-        lowest = min(one.address - one.offset for one in image.segments if one.kind == PT_LOAD)
+        first = min((one for one in image.segments if one.kind == PT_LOAD), key=lambda one: one.address)
+        lowest = first.address - first.offset
         words = alone.size // 8 if alone.action is Action.COUNT else 1
         return cls(path, path.stat().st_ino, alone.address - lowest, words)
 

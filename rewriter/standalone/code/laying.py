@@ -43,7 +43,8 @@ class Pieces:
 @dataclass(frozen=True, slots=True, eq=False)
 class Laid:
     """Code of groups back to back: where each begins in `code`, and where the last one ends; and the address of each
-    group. `ends`: where the code of each row ends, as an address. `refused`: for each group the number of the reason
+    group. `ends`: where the code of each row ends, as an address; `places`: where that of each
+    piece begins and ends. `refused`: for each group the number of the reason
     why it cannot be there, else 0; if there is any, there is no code."""
 
     code: Bytes
@@ -51,6 +52,7 @@ class Laid:
     address: Addresses
     ends: Addresses
     refused: Numbers
+    places: tuple[Addresses, Addresses]
 
 
 def lay(templates: Templates, pieces: Pieces, groups: int, place: Place) -> Laid:
@@ -58,8 +60,8 @@ def lay(templates: Templates, pieces: Pieces, groups: int, place: Place) -> Laid
     columns = templates.columns()
     owner = np.repeat(np.arange(len(pieces.template)), columns.count[pieces.template])
     part = ranges(columns.first[pieces.template], columns.count[pieces.template])
-    row, group = pieces.row[owner], pieces.group[owner]
     while True:
+        row, group = pieces.row[owner], pieces.group[owner]
         # Every fixup is tried again: a replacement moves all that is after it.
         laying = _Laying.of(columns, pieces, part, row, group, groups, place)
         filled = list(laying.filled([*templates.encodings], [*templates.values]))
@@ -70,12 +72,14 @@ def lay(templates: Templates, pieces: Pieces, groups: int, place: Place) -> Laid
         # A fallback that is only a reason refuses its group.
         refused = first_of_groups(columns.refused[instead], group[fails], groups)
         if refused.any():
-            return Laid(np.zeros(0, np.uint8), laying.start, laying.address, laying.address, refused)
+            nothing = laying.address[:0]
+            return Laid(np.zeros(0, np.uint8), laying.start, laying.address, nothing, refused, (nothing, nothing))
         if not len(instead):
-            return Laid(laying.code(filled), laying.start, laying.address, laying.ends, refused)
+            places = laying.places(owner)
+            return Laid(laying.code(filled), laying.start, laying.address, laying.ends, refused, places)
         first, count = part.copy(), np.ones(len(part), np.int64)
         first[fails], count[fails] = columns.first[instead], columns.count[instead]
-        part, row, group = ranges(first, count), np.repeat(row, count), np.repeat(group, count)
+        part, owner = ranges(first, count), np.repeat(owner, count)
 
 
 def first_of_groups(why: Numbers, group: Numbers, groups: int) -> Numbers:
@@ -141,6 +145,18 @@ class _Laying:
         after = np.searchsorted(self.row, np.arange(len(self.pieces.own_size)), "right")
         last = np.maximum(after - 1, 0)
         return self._address(self.at[last + 1], self.group[last])
+
+    def places(self, owner: Numbers) -> tuple[Addresses, Addresses]:
+        """Where the code of each piece begins and ends: `owner` says of which piece each part is. Of those without
+        code both are 0."""
+        pieces = np.arange(len(self.pieces.template))
+        first, after = np.searchsorted(owner, pieces), np.searchsorted(owner, pieces, "right")
+        some = first < after
+        found = np.zeros((2, len(pieces)), np.uint64)
+        first, after = first[some], after[some]
+        found[0, some] = self._address(self.at[first], self.group[first])
+        found[1, some] = self._address(self.at[after], self.group[first])
+        return found[0], found[1]
 
     def _address(self, at: Numbers, group: Numbers) -> Addresses:
         found: Addresses = self.address[group] + (at - self.start[group]).view(np.uint64)

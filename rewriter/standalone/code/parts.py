@@ -10,6 +10,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from kinst.targets.columns import ranges as ranges
+
 Addresses = NDArray[np.uint64]
 Numbers = NDArray[np.int64]
 Bytes = NDArray[np.uint8]
@@ -87,11 +89,4 @@ def distances(start: Addresses, end: Addresses) -> Numbers:
 def as_bytes(words: Numbers, size: int) -> Bytes:
     """(n, size): the lowest bytes of each word, little-endian."""
     found: Bytes = np.ascontiguousarray(words, "<i8").view(np.uint8).reshape(-1, 8)[:, :size]
-    return found
-
-
-def ranges(first: Numbers, count: Numbers) -> Numbers:
-    """For each row first, first + 1, ..., `count` of them, one row after the other."""
-    ends = np.cumsum(count)
-    found: Numbers = np.repeat(first - ends + count, count) + np.arange(ends[-1] if len(ends) else 0)
     return found

@@ -14,6 +14,7 @@ import numpy as np
 
 from kinst.rewriter.jumps.decide import end_of
 from kinst.rewriter.planning.plan import probed_code
+from kinst.rewriter.planning.program_headers import page_of
 from kinst.rewriter.planning.slots import CHUNK, GRANULE, NOWHERE, Placement, physical_distance, place
 from kinst.rewriter.program import Program
 from kinst.rewriter.standalone.places.gaps import gaps
@@ -103,6 +104,7 @@ def _own_segment(
 ) -> Places:
     """In a segment of their own: at the user's address, or after the other segments."""
     tail = size + -size % CHUNK if request.data_base is None else 0
+    code_size += -code_size % page_of(image)  # the data are in pages of their own
     start = _start(image, code, code_size) if base is None else base
     segment = _free(image, code, code_size + tail, start, _CODE)
     return _with_segment(image, inside, request, code, segment, tail, size)

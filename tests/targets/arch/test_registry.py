@@ -11,6 +11,7 @@ from kinst.rewriter.arch.dissector import Dissector
 from kinst.rewriter.arch.registry import dissector
 from kinst.rewriter.assemble import assemble
 from kinst.rewriter.disassemble import disassemble
+from kinst.rewriter.frames.motions import frame_facts
 from kinst.rewriter.liveness.effects import Effector, effector
 from kinst.rewriter.standalone.code.trampoline import CodeGenerator, code_generator
 from kinst.runtime.machine.boards.registry import board_of
@@ -77,6 +78,7 @@ def test_none_is_an_answer_only_where_the_record_says_so(facts: ArchFacts) -> No
 @EVERY
 def test_every_behaviour_of_a_machine_is_found(facts: ArchFacts) -> None:
     assert dissector(facts).facts is facts
+    assert frame_facts(facts).forms
     assert emulator(facts).facts is facts
     assert (moved_trampoline(facts) is None) == (facts.return_breakpoint is not None)
     assert (out_of_line_trampoline(facts) is None) == (not facts.out_of_line)
