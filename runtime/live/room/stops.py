@@ -1,0 +1,45 @@
+"""Stops of a guest, one after the other, and what is done at each -> a guest that makes them and then runs on."""
+
+from collections.abc import Generator
+
+from kinst.runtime.live.room.debugger import Debugger
+
+Stops = Generator[tuple[int, ...], int, None]  # yields breakpoints; is sent the one that was hit
+
+
+class Stopping:
+    """Lets a guest stop where it is to; like `kinst.runtime.live.room.mapping.Mapper`."""
+
+    def __init__(self, stops: Stops, counter: int, debugger: Debugger) -> None:
+        """The guest is paused and has not begun. `counter`: the program counter's number for gdb. Raises StubError."""
+        self._stops, self._counter, self._debugger = stops, counter, debugger
+        self._is_done = False
+        self._breakpoints = next(stops)
+        debugger.set_breakpoints(self._breakpoints)
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the guest is not stopped any more."""
+        return self._is_done
+
+    def poll(self) -> None:
+        """Called often. Raises MachineError: what a stop is for cannot be done, or QEMU is gone."""
+        if not self._is_done and self._debugger.has_stopped():
+            self._at_stop()
+
+    def close(self) -> None:
+        """Leave a guest that is at its end."""
+        self._debugger.close()
+        self._is_done = True
+
+    def _at_stop(self) -> None:
+        at = self._debugger.register(self._counter)
+        if at in self._breakpoints:
+            try:
+                self._breakpoints = self._stops.send(at)
+            except StopIteration:
+                self._is_done = True
+                self._debugger.leave()
+                return
+            self._debugger.set_breakpoints(self._breakpoints)
+        self._debugger.go_on(at)
