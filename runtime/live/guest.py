@@ -169,7 +169,7 @@ class LiveGuest:
                 if not self._qemu.has_ended():
                     raise
                 mapper.close()
-        if mapper is not None and not mapper.is_done:
+        if mapper is not None and not mapper.is_done and mapper.is_soon:
             return _OFTEN
         return _EVERY if self._hits is None else self._hits.interval
 
