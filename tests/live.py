@@ -4,8 +4,7 @@
 
 Each image boots once under QEMU with the entries of all functions counted, or their returns, and QEMU's own plugin
 (`tests.qemu_plugin`) counts in the same run how often the trampoline of each of these sites is executed. One run, two
-independent counts: no difference is allowed but for a CPU that is stopped between the two. Where the kernel clears its
-.bss with our counters in it (a line of kinst-run's says so), the plugin counts from there on, too. Functions in which a
+independent counts: no difference is allowed but for a CPU that is stopped between the two. Functions in which a
 trampoline may be left before its site are left out. Prints a row an image.
 """
 
@@ -34,11 +33,11 @@ from kinst.targets.instruction import Flow
 from kinst.targets.manifest.packed import Manifest, find_manifest
 from tests.bench.linux import PANIC, RIVALS
 from tests.images import device_tree, real_image
+from tests.linux_programs import START, initial_file_system
 from tests.qemu_plugin.plugin import Plugin, counting_plugin
 
 Addresses = NDArray[np.uint64]
 _BOUND: Final = 300  # seconds a run
-_CLEARING: Final = 2  # entries of what clears, and of its memset
 _LIST: Final = "{ @[probefunc] = count(); }"
 _OPENSBI: Final = "Boot HART MEDELEG"  # among the last that it says of itself
 
@@ -54,8 +53,8 @@ class Subject:
     probes: str = "fbt:::entry"
     base: int = 0  # where it is loaded, if it is linked to 0
     start: int = 0  # where QEMU puts a kernel's first byte, or that of its room
-    clears: str = ""  # the function that clears its .bss, with the counters in it
     tree: str = ""  # the device tree, if the board does not make its own
+    programs: str = ""  # the machine whose busybox it runs
 
     @property
     def cpus(self) -> int:
@@ -67,18 +66,26 @@ class Subject:
 def _linux(image: str, machine: str, *more: str, probes: str = "fbt:::entry") -> Subject:
     rival = RIVALS[machine]
     on = shlex.join([rival.program, *rival.board, "-m", "512M", *more])
-    clears = "clear_bss" if machine == "amd64" else ""
-    return Subject(image, on, PANIC, rival.command_line, probes, start=_STARTS.get(machine, 0), clears=clears)
+    return Subject(image, on, PANIC, rival.command_line, probes, start=_STARTS.get(machine, 0))
+
+
+def _pc(image: str, on: str, more: str = "", probes: str = "fbt:::entry") -> Subject:
+    """Linux for amd64, with programs that take system calls, interrupts and faults, until it powers off."""
+    return Subject(image, _PC + on, append=f"console=ttyS0 panic=-1 {more}", probes=probes, programs="amd64")
 
 
 def _board(image: str, on: str, console: str, start: int = 0, tree: str = "") -> Subject:
     """Linux on a board that is none of ours. Without a seed it stays where it is linked."""
-    clears = "clear_bss" if image.endswith("-amd64") else ""
-    return Subject(image, on, _STOPPED, f"{console} panic=-1 nokaslr", start=start, clears=clears, tree=tree)
+    return Subject(image, on, _STOPPED, f"{console} panic=-1 nokaslr", start=start, tree=tree)
 
 
 _STARTS: Final = {"arm64": 0x4020_0000, "riscv64": 0x8020_0000}  # behind 2 MiB of RAM, or behind the firmware
 _RETURNS: Final = "fbt:::return"
+_PROGRAMS: Final = f"""{START}
+md5sum /bin/busybox > /dev/null
+head -c 65536 /dev/zero | gzip -c > /dev/null
+poweroff -f
+"""
 _STOPPED: Final = "Kernel panic"  # whatever the reason: not all boards have all that Linux asks for
 _ARM: Final = "qemu-system-aarch64 -M "
 _PC: Final = "qemu-system-x86_64 -m 512M -M "
@@ -96,10 +103,10 @@ SUBJECTS: Final = (
     _linux("linux-amd64", "amd64", probes=_RETURNS),
     _linux("linux-6.12-amd64", "amd64"),
     _linux("linux-6.12-amd64", "amd64", probes=_RETURNS),
-    Subject(
-        *("linux-amd64", "qemu-system-x86_64 -M q35 -smp 4 -m 512M", PANIC, "console=ttyS0 panic=-1"),
-        clears="clear_bss",
-    ),
+    _pc("linux-amd64", "q35 -smp 4"),
+    _pc("linux-amd64", "q35 -smp 4", "pti=on"),
+    _pc("linux-6.12-amd64", "q35 -smp 4", "pti=on"),
+    _pc("linux-amd64", "pc -smp 2", "pti=on", _RETURNS),
     _linux("linux-arm64", "arm64"),
     _linux("linux-arm64", "arm64", "-smp", "4"),
     _linux("linux-6.12-arm64", "arm64"),
@@ -176,14 +183,11 @@ def beside(image: Path, subject: Subject, folder: Path) -> Beside | None:
     if plugin is None:
         return None
     option = plugin.option
-    if subject.clears:
-        option += f",before={made.symbols.address_of(subject.clears):#x}"
     _, ours = _counted(image, subject, folder, f"{subject.on} -plugin {option}")
-    slack = subject.cpus + (_CLEARING if subject.clears else 0)
     found: Mapping[str, int] = _by_function(plugin, manifest, (link, load))
     unsure = _with_branches(open_image(image), manifest)
     first, second = ({name: count for name, count in one.items() if name not in unsure} for one in (ours, found))
-    return Beside(first, second, slack)
+    return Beside(first, second, subject.cpus)
 
 
 def _executed(manifest: Manifest) -> Addresses:
@@ -216,6 +220,10 @@ def _counted(image: Path, subject: Subject, folder: Path, on: str) -> tuple[Imag
     words += ["--until", subject.until] if subject.until else []
     words += ["--append", subject.append] if subject.append else []
     words += ["--dtb", str(device_tree(subject.tree))] if subject.tree else []
+    if subject.programs:
+        initrd = folder / "initrd.cpio"
+        initrd.write_bytes(initial_file_system(subject.programs, _PROGRAMS))
+        words += ["--initrd", str(initrd)]
     words += ["-n", f"{subject.probes} {_LIST}", str(image)]
     cache = {**os.environ, "XDG_CACHE_HOME": str(folder)}
     done = subprocess.run(words, env=cache, capture_output=True, check=False, timeout=_BOUND * 2)
@@ -254,8 +262,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for subject in SUBJECTS:
         if names and subject.image not in names:
             continue
-        title = f"{subject.image:18} {subject.on[:60]:60} {subject.probes:12}"
-        title = f"{subject.image:18} {subject.on[:76]:76}"
+        title = f"{subject.image:18} {subject.on[:60]:60} {subject.probes:12} {subject.append[-6:]:6}"
         if shutil.which(shlex.split(subject.on)[0]) is None:
             print(f"{title} not run: no QEMU")
             continue

@@ -78,12 +78,13 @@ class Analysis:
     led: LeadingRecords  # of instructions that the kernel rewrites where they are displaced to
 
     @classmethod
-    def of(cls, program: Program, found: Instructions) -> "Analysis":
-        """`found`: all instructions of its functions, ascending by address."""
+    def of(cls, program: Program, found: Instructions, *, in_text: bool = True) -> "Analysis":
+        """`found`: all instructions of its functions, ascending by address. `in_text`: whether trampolines will be
+        within the text of a Linux kernel, if it is one."""
         between = swept_between(program)
         known = landings(program, found, between)
         free = padding(program, found, between, known.addresses)
-        records = led(program, found)
+        records = led(program, found, in_text=in_text)
         return cls(program, found, known, free, _staying(program, found, records), records)
 
 

@@ -13,10 +13,10 @@ from kinst.targets.kernels.leading_records import SHORTEST, LeadingRecords, lead
 _LEAVING = (Flow.RETURN, Flow.JUMP)
 
 
-def led(program: Program, found: Instructions) -> LeadingRecords:
+def led(program: Program, found: Instructions, *, in_text: bool) -> LeadingRecords:
     """The records of those instructions: deferred returns and jumps that no other table of the kernel has a share
-    in."""
-    known = leading_records(program.image)
+    in. `in_text`: whether the copies are within the kernel's text."""
+    known = leading_records(program.image, in_text=in_text)
     if not len(known.site):
         return known
     row = np.minimum(np.searchsorted(found.address, known.site), len(found) - 1)

@@ -56,10 +56,11 @@ class Factory:
     """What is known of a program wherever its trampolines go. It reads all of its code: a branch to a site may be
     anywhere."""
 
-    def __init__(self, program: Program, found: Instructions, progress: Progress) -> None:
-        """`found`: the instructions of all functions."""
+    def __init__(self, program: Program, found: Instructions, progress: Progress, *, in_text: bool) -> None:
+        """`found`: the instructions of all functions. `in_text`: whether trampolines will be within a kernel's
+        text."""
         self._templates, self._progress = Templates(code_generator(program.image.facts)), progress
-        self._analysis = Analysis.of(program, found)
+        self._analysis = Analysis.of(program, found, in_text=in_text)
         flow, rules = Dataflow.of(program, found), self._templates.generator.rules
         no_stack, dead = without_stack(flow, self._templates.generator), dead_before(flow)
         # Programs unwind themselves. A debugger of kernels and firmware may see less for an instruction or two: to look

@@ -20,7 +20,7 @@ from kinst.rewriter.standalone.code.parts import ranges
 from kinst.rewriter.standalone.factory import Factory, Generated
 from kinst.rewriter.standalone.jumping import Jumps, joined_jumps
 from kinst.rewriter.standalone.places.placing import Places, placed
-from kinst.rewriter.standalone.places.spare import from_address
+from kinst.rewriter.standalone.places.spare import code_gaps, from_address
 from kinst.rewriter.standalone.report import no_jump_summary
 from kinst.rewriter.standalone.request import Request
 from kinst.targets.elf.header import FileKind
@@ -45,7 +45,8 @@ def plan_standalone(
     program, (manifest, _) = resolution.program, manifest_of(resolution)
     if program.image.kind is FileKind.REL:
         raise ProbeError(f"{program.image.path}: --standalone is for linked images, and this is a module")
-    factory = Factory(program, resolution.all_instructions(progress), progress)
+    in_text = not request.has_room and (trampoline_base is None or _is_inside(program, trampoline_base))
+    factory = Factory(program, resolution.all_instructions(progress), progress, in_text=in_text)
     manifest, no_jumps = factory.endless.left_out(manifest)
     inside, size = factory.inside, _EACH * len(manifest.sites)
     # Each round fits, or asks for a larger segment until there is no place for one, or drops sites: the loop ends.
@@ -79,12 +80,16 @@ def plan_again(
     assert manifest.standalone is not None
     program = with_functions_at(program, manifest.functions["address"].tolist())  # those that only an address named
     found = instructions_of(program, np.arange(len(program.functions)), progress)
-    factory, (address, size) = Factory(program, found, progress), manifest.trampolines
+    factory, (address, size) = Factory(program, found, progress, in_text=not placement.size), manifest.trampolines
     gaps = ((address, address + size),) if placement.size else from_address(factory.inside.code, address)
     generated = factory.generate(manifest, manifest.standalone, gaps)
     text = _text(program, generated, size) if placement.size else _NO_TEXT
     frames = _frames(program, generated)
     return Plan(program.image, program.original, manifest, placement, text, no_refusals(), frames=frames), generated
+
+
+def _is_inside(program: Program, address: int) -> bool:
+    return bool(from_address(code_gaps(program.image, program.functions), address))
 
 
 def _plan(

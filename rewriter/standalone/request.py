@@ -16,9 +16,10 @@ _FORM: Final = f"is neither {Action.COUNT} nor {Action.RECORD}:FIELD,..., such a
 class Request:
     """`--action`, `--ring` and `--data-base`. `data_base` is None where the data goes after the trampolines.
     `is_watched`: stores by others to trampolines and data are detected at run time, so they may be placed where nothing
-    else proves that the guest leaves the memory alone. `has_room`: whoever starts the guest keeps memory free in front
-    of the image, and maps it with its code: trampolines end where the image begins, and the data is in front of
-    them. `waits`: a hit waits while the ring is full."""
+    else proves that the guest leaves the memory alone. `has_room`: whoever starts the guest keeps memory free beside
+    the image, and maps it with its code: trampolines end where the image begins, and the data is in front of them, or
+    they are behind its end, and the data behind them (`LinuxFacts.room`). `waits`: a hit waits while the ring is
+    full."""
 
     action: Action
     fields: tuple[str, ...]

@@ -24,10 +24,10 @@ from kinst.runtime.live.loading import invocation
 from kinst.runtime.live.panic import ConsolePanic
 from kinst.runtime.live.qemu import Qemu
 from kinst.runtime.live.ram import SharedRam
-from kinst.runtime.live.room.debugger import Debugger
-from kinst.runtime.live.room.layout import Layout, in_room, kernel_of, layout_of
-from kinst.runtime.live.room.mapping import Mapper, Place
-from kinst.runtime.live.room.reserving import reserve
+from kinst.runtime.live.room.layout import Layout, in_room
+from kinst.runtime.live.room.mapping import Mapper
+from kinst.runtime.live.room.rooms import Room, mapper_of, may_have_room, room_of
+from kinst.runtime.live.room.stops import Stopping
 from kinst.runtime.live.silence import Silence, silence_reason
 from kinst.runtime.live.standalone_image import StandaloneImage, standalone_image
 from kinst.runtime.live.timebase import timebase_of
@@ -156,7 +156,7 @@ def _kept(
         return _Kept(standalone, standalone.admitting(warn), checked)
     if late is None:
         raise UsageError(f"{prepared.path}: has breakpoints, and under QEMU nothing handles them: give the original")
-    has_room = wants_room and kernel_of(prepared.image) is not None
+    has_room = wants_room and may_have_room(prepared.image)
     request = prepared.request
     keeping = Keeping(
         manifest,
@@ -193,8 +193,9 @@ def _started(
         warn(alone.refused)
     image = prepared.image if alone is None else alone.image
     ram = SharedRam(memory)
-    room = layout_of(image, alone.manifest) if alone is not None and command.has_room else None
-    wanted = invocation(command, image, prepared.request.configuration, prepared.facts, room)
+    room = room_of(image, alone.manifest) if alone is not None and command.has_room else None
+    in_front = room if isinstance(room, Layout) else None
+    wanted = invocation(command, image, prepared.request.configuration, prepared.facts, in_front)
     with ExitStack() as files:
         descriptors = [files.enter_context(file).fileno() for file in wanted.files]
         descriptors += wanted.disks
@@ -243,12 +244,9 @@ def _hits(
     return Hits(kept.probes, alone, placement, ram, now, warn)
 
 
-def _mapper(alone: StandaloneImage, room: Layout, hits: Hits, qemu: Qemu, ram: SharedRam) -> Mapper:
+def _mapper(alone: StandaloneImage, room: Room, hits: Hits, qemu: Qemu, ram: SharedRam) -> Mapper | Stopping:
     """Keeps the room free, and maps it. Raises MachineError."""
-    sites = alone.manifest.sites["address"]
-    place = Place(room, hits.physical(room.code.start), int(sites[len(sites) // 2]))
-    reserve(ram, place.physical(room.start), room.size)
-    return Mapper(alone.image, place, ram, Debugger(qemu.stub))
+    return mapper_of(alone.image, alone.manifest, room, hits.physical(room.code.start), ram, qemu.stub)
 
 
 def _check_memory(alone: StandaloneImage, ram: SharedRam) -> None:

@@ -11,6 +11,7 @@ from kinst.runtime.live.panic import ConsolePanic
 from kinst.runtime.live.qemu import Qemu
 from kinst.runtime.live.ram import SharedRam
 from kinst.runtime.live.room.mapping import Mapper
+from kinst.runtime.live.room.stops import Stopping
 from kinst.runtime.live.silence import Silence
 from kinst.runtime.machine.configuration import End
 from kinst.runtime.machine.device import Timed
@@ -36,7 +37,7 @@ class Started:
     qemu: Qemu
     ram: SharedRam
     hits: Hits | None
-    mapper: Mapper | None = None
+    mapper: Mapper | Stopping | None = None
 
 
 class LiveGuest:
@@ -168,7 +169,7 @@ class LiveGuest:
                 if not self._qemu.has_ended():
                     raise
                 mapper.close()
-        if mapper is not None and not mapper.is_done:
+        if mapper is not None and not mapper.is_done and mapper.is_soon:
             return _OFTEN
         return _EVERY if self._hits is None else self._hits.interval
 

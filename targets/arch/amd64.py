@@ -11,6 +11,7 @@ from kinst.targets.arch.linux import (
     LinuxFacts,
     Pointer,
     RecordLayout,
+    RoomFacts,
     SystemCalls,
 )
 from kinst.targets.arch.relocations import CodeField, RelocationFacts, by_type, set_to
@@ -240,6 +241,7 @@ _TABLES = (
         (RecordLayout(8, Pointer(0)),),
         "STATIC_CALL",
         leads=True,
+        within_text=True,
     ),
 )
 
@@ -353,6 +355,8 @@ AMD64 = ArchFacts(
         identity=(),
         elsewhere=(),
         static_call_trampoline=5,  # jmp
+        # Tables of the kernel's last 2 GiB have an entry for each 2 MiB; from there on it only takes entries away.
+        room=RoomFacts(is_behind=True, page=2 << 20),
     ),
     # AT&T syntax, as DTrace's users know it from kgdb and objdump.
     capstone=Syntax("CS_ARCH_X86", ("CS_MODE_64",), "CS_OPT_SYNTAX_ATT"),

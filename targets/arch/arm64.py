@@ -11,6 +11,7 @@ from kinst.targets.arch.linux import (
     LinuxFacts,
     Pointer,
     RecordLayout,
+    RoomFacts,
     SystemCalls,
 )
 from kinst.targets.arch.relocations import CodeField, RelocationFacts, by_type, set_to
@@ -283,6 +284,7 @@ ARM64 = ArchFacts(
             ("__relocate_new_kernel_start", "__relocate_new_kernel_end"),  # copied to a page
         ),
         static_call_trampoline=None,
+        room=RoomFacts(is_behind=False, page=1 << 16),  # the largest of its pages
     ),
     capstone=Syntax("CS_ARCH_ARM64", ("CS_MODE_ARM",), None),
     word_directive=".inst",

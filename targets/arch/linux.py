@@ -54,6 +54,8 @@ class BootTable:
     # All that the kernel knows of an instruction is where its record says it is. So a displaced one stays what it was
     # if the record leads to the copy.
     leads: bool = False
+    # Later the kernel writes to such an instruction only if it is within its text (kernel_text_address).
+    within_text: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +78,15 @@ class SystemCalls:
 
     prefix: str  # of a handler's name, before the system call's
     arguments: tuple[int, ...]  # offsets of the six arguments in struct pt_regs
+
+
+@dataclass(frozen=True, slots=True)
+class RoomFacts:
+    """Where whoever starts a kernel can keep memory for trampolines, and map it: behind the kernel's last byte or in
+    front of its first one. Code and data are in pages of their own."""
+
+    is_behind: bool
+    page: int  # bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +116,7 @@ class LinuxFacts:
     # Labels around code that runs elsewhere, or by page tables that have nothing else: its jumps lead nowhere.
     elsewhere: tuple[tuple[str, str], ...]
     static_call_trampoline: int | None  # bytes of the jump that the kernel rewrites; None: there are none
+    room: RoomFacts
 
 
 _BUG = BootTable(

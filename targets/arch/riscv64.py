@@ -11,6 +11,7 @@ from kinst.targets.arch.linux import (
     LinuxFacts,
     Pointer,
     RecordLayout,
+    RoomFacts,
     SystemCalls,
 )
 from kinst.targets.arch.relocations import LEB128, Change, CodeField, DebugRelocation, RelocationFacts, by_type, set_to
@@ -283,6 +284,7 @@ RISCV64 = ArchFacts(
         identity=(),
         elsewhere=(),
         static_call_trampoline=None,
+        room=RoomFacts(is_behind=False, page=1 << 16),
     ),
     capstone=Syntax("CS_ARCH_RISCV", ("CS_MODE_RISCV64", "CS_MODE_RISCVC"), None),
     word_directive=".insn",

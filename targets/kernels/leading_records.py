@@ -47,12 +47,13 @@ def no_records() -> LeadingRecords:
     return LeadingRecords(_NONE, _NONE)
 
 
-def leading_records(image: Image) -> LeadingRecords:
-    """The records of all tables whose records lead; an instruction with several of them has none here."""
+def leading_records(image: Image, *, in_text: bool = True) -> LeadingRecords:
+    """The records of all tables whose records lead; an instruction with several of them has none here. `in_text`:
+    whether they shall lead to what is within the kernel's text; else there are fewer."""
     sites, fields = [_NONE], [_NONE]
     for table in image.facts.linux.tables:
         place = _place_of(image, table)
-        if place is not None:
+        if place is not None and (in_text or not table.within_text):
             layout = table.layouts[0]
             rows, starts = records_of(image, place, layout.size)
             sites.append(record_addresses(image, rows, starts, layout.site))

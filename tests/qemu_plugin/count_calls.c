@@ -4,8 +4,6 @@
  * nothing is called when one is executed: QEMU adds to its word in the translated code. With several that would lose
  * some, since it does not lock the bus; a function is called then, which does. QEMU installs no header everywhere; this
  * is version 1 of its interface, that of QEMU 4.2 to 8.2.
- *
- * before=ADDRESS: what was counted until that is executed, for the first time, is left out.
  */
 
 #include <stdbool.h>
@@ -45,8 +43,7 @@ int qemu_plugin_version = 1;
 
 static uint64_t *addresses, *counts;
 static size_t number;
-static uint64_t before;
-static bool is_alone, is_before;
+static bool is_alone;
 static const char *result;
 
 static int compare(const void *left, const void *right)
@@ -60,20 +57,11 @@ static void executed(unsigned cpu, void *count)
     __atomic_fetch_add((uint64_t *)count, 1, __ATOMIC_RELAXED);
 }
 
-static void begun(unsigned cpu, void *given)
-{
-    if (is_before)
-        memset(counts, 0, number * sizeof *counts);
-    is_before = false;
-}
-
 static void translated(uint64_t id, struct block *block)
 {
     for (size_t index = 0; index < qemu_plugin_tb_n_insns(block); index++) {
         struct instruction *instruction = qemu_plugin_tb_get_insn(block, index);
         uint64_t at = qemu_plugin_insn_vaddr(instruction);
-        if (is_before && at == before)
-            qemu_plugin_register_vcpu_insn_exec_cb(instruction, begun, NO_REGISTERS, NULL);
         uint64_t *found = bsearch(&at, addresses, number, sizeof at, compare);
         if (found != NULL && is_alone)
             qemu_plugin_register_vcpu_insn_exec_inline(instruction, ADD, &counts[found - addresses], 1);
@@ -112,10 +100,6 @@ int qemu_plugin_install(uint64_t id, const struct about *about, int argc, char *
             from = argv[index] + 3;
         if (strncmp(argv[index], "to=", 3) == 0)
             result = argv[index] + 3;
-        if (strncmp(argv[index], "before=", 7) == 0) {
-            before = strtoull(argv[index] + 7, NULL, 0);
-            is_before = true;
-        }
     }
     if (from == NULL || result == NULL || read_addresses(from) != 0) {
         perror(from == NULL ? "at= and to= are needed" : from);

@@ -124,3 +124,15 @@ def test_what_another_table_lists_as_well_stays(section: str, tmp_path: Path) ->
     path = guest(tmp_path, (section, record))
     _, manifest = alone(path)
     assert [manifest.function_name(int(row)) for row in manifest.sites["function"]] == ["f", "h", "thunk"]
+
+
+def test_a_static_call_is_led_only_within_the_text(tmp_path: Path) -> None:
+    """Later the kernel leaves alone what is not there, and its copy would go on to the first callee for ever. With
+    trampolines elsewhere h's jump stays, and its return is not counted."""
+    at = TABLE + 0x1000
+    path = guest(tmp_path, (".static_call_sites", struct.pack("<ii", CODE + H + 5 - at, 0)))
+    image = open_image(path)
+    assert leading_records(image).site.tolist() == [CODE + one for one in (*SITES, H + 5)]
+    assert leading_records(image, in_text=False).site.tolist() == [CODE + site for site in SITES]
+    _, manifest = alone(path)
+    assert [manifest.function_name(int(row)) for row in manifest.sites["function"]] == ["f", "g", "thunk"]

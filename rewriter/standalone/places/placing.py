@@ -67,7 +67,8 @@ def placed(
     """
     image, size = program.image, _data_size(manifest, request)
     if request.has_room:
-        return _in_front(image, manifest, request, code_size, size)
+        beside = _behind if image.facts.linux.room.is_behind else _in_front
+        return beside(image, manifest, request, code_size, size)
     gaps = from_address(inside.code, base) if base is not None else inside.code
     data = inside.data_place(size) if request.data_base is None else request.data_base
     if gaps and data is not None:
@@ -92,11 +93,24 @@ def _in_front(image: Image, manifest: Manifest, request: Request, code_size: int
     code = probed_code(manifest.sites["address"], image.facts.trampoline_window)
     first = min(one.address for one in image.segments if one.kind == PT_LOAD and one.size)
     end = first - (0 if image.facts.jump.far is None else image.facts.jump.reach)
-    start = end - (code_size + -code_size % GRANULE)
-    data = start - (size + -size % GRANULE)
+    page = image.facts.linux.room.page
+    start = end - (code_size + -code_size % page)
+    data = start - (size + -size % page)
     segment = _free(image, code, end - start, start, _CODE)
     load_address = (data - physical_distance(image.segments, code)) % (1 << 64)
     return Places(((start, end),), segment, _standalone(request, data, load_address, size))
+
+
+def _behind(image: Image, manifest: Manifest, request: Request, code_size: int, size: int) -> Places:
+    """After the image's last byte: the trampolines, and behind them the data, which is not in the file; each in pages
+    of its own. What is linked elsewhere (Linux's per-CPU data, to 0) counts where it is loaded."""
+    code, page = probed_code(manifest.sites["address"], image.facts.trampoline_window), image.facts.linux.room.page
+    distance = physical_distance(image.segments, code)
+    end = max((one.load_address + distance) % (1 << 64) + one.size for one in image.segments if one.kind == PT_LOAD)
+    start = end + -end % page
+    segment = _free(image, code, code_size, start, _CODE)
+    data = segment.end + -segment.end % page
+    return Places(((start, segment.end),), segment, _standalone(request, data, (data - distance) % (1 << 64), size))
 
 
 def _own_segment(

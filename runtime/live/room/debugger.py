@@ -31,7 +31,9 @@ class Debugger:
         self._connection = connection
         self._packets = Packets(_NAME, connection, _PATIENCE)
         self._packets.ask("qSupported:multiprocess+;xmlRegisters=aarch64,riscv64")
-        self._numbers = dict(self._described("target.xml"))  # QEMU gives single registers only to who has read it
+        self._numbers = dict(
+            _numbered(self._described("target.xml"))
+        )  # QEMU gives single registers only to who has read it
         self._breakpoints: tuple[int, ...] = ()
         self._cpu = ""
         self._processes = (1, *self._attached())
@@ -45,7 +47,9 @@ class Debugger:
             yield process
 
     def set_breakpoints(self, addresses: Iterable[int]) -> None:
-        """Let the guest stop before it executes an instruction. Raises StubError."""
+        """Let the guest stop before it executes one of some instructions, and at no others any more. Raises
+        StubError."""
+        self._remove_breakpoints()
         self._breakpoints = tuple(addresses)
         for address in self._breakpoints:
             self._insert(address)
@@ -87,8 +91,7 @@ class Debugger:
 
     def leave(self) -> None:
         """Remove the breakpoints, and let a stopped guest go on without them. Raises StubError."""
-        for address in self._breakpoints:
-            self._expect_ok(f"z1,{address:x},{_KIND}")
+        self._remove_breakpoints()
         for process in self._processes[:-1]:
             self._expect_ok(f"D;{process:x}")
         self._packets.send_last(
@@ -99,6 +102,10 @@ class Debugger:
         """Give the connection up."""
         self._connection.close()
 
+    def _remove_breakpoints(self) -> None:
+        for address in self._breakpoints:
+            self._expect_ok(f"z1,{address:x},{_KIND}")
+
     def _insert(self, address: int) -> None:
         self._expect_ok(f"Z1,{address:x},{_KIND}")
 
@@ -106,13 +113,13 @@ class Debugger:
         if (reply := self._packets.ask(request)) != "OK":
             raise StubError(f"{_NAME}: does not do {request}: {reply or 'no answer'}")
 
-    def _described(self, document: str) -> Iterator[tuple[str, int]]:
-        """The registers of a document and of those that it includes: names in small letters, and their numbers."""
+    def _described(self, document: str) -> Iterator[ElementTree.Element]:
+        """The registers of a document and of those that it includes."""
         for one in ElementTree.fromstring(self._document(document).replace(*_UNDECLARED)).iter():
             if one.tag == _INCLUDE:
                 yield from self._described(one.attrib["href"])
-            elif one.tag == "reg" and "regnum" in one.attrib:
-                yield one.attrib["name"].lower(), int(one.attrib["regnum"])
+            elif one.tag == "reg":
+                yield one
 
     def _document(self, name: str) -> str:
         found = ""
@@ -121,3 +128,12 @@ class Debugger:
             found += reply[1:]
             if reply[:1] != "m":
                 return found
+
+
+def _numbered(registers: Iterable[ElementTree.Element]) -> Iterator[tuple[str, int]]:
+    """Names in small letters, and numbers: one more than that of the register before where none is given (GDB manual,
+    G.2.7)."""
+    number = -1
+    for one in registers:
+        number = int(one.attrib.get("regnum", number + 1))
+        yield one.attrib["name"].lower(), number

@@ -80,6 +80,11 @@ class Mapper:
         """Whether the guest is not stopped any more."""
         return self._is_done
 
+    @property
+    def is_soon(self) -> bool:
+        """Whether the next stop is expected any time."""
+        return not self._is_done
+
     def poll(self) -> None:
         """Called often. Raises MachineError: the kernel moves, or QEMU is gone."""
         if not self._is_done and self._debugger.has_stopped():

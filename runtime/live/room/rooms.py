@@ -1,0 +1,43 @@
+"""An image -> whether it may have a room beside it, where that is, and who maps it."""
+
+import socket
+
+from kinst.runtime.live.ram import SharedRam
+from kinst.runtime.live.room.behind import Behind, behind_of, may_be_behind
+from kinst.runtime.live.room.debugger import Debugger
+from kinst.runtime.live.room.high_map import COUNTER, HighMap
+from kinst.runtime.live.room.layout import Layout, kernel_of, layout_of
+from kinst.runtime.live.room.mapping import Mapper, Place
+from kinst.runtime.live.room.reserving import reserve
+from kinst.runtime.live.room.stops import Stopping
+from kinst.targets.image import Image
+from kinst.targets.manifest.packed import Manifest
+
+Room = Layout | Behind
+
+
+def may_have_room(image: Image) -> bool:
+    """Whether an image is a kernel that may have a room."""
+    return kernel_of(image) is not None or may_be_behind(image)
+
+
+def room_of(image: Image, manifest: Manifest) -> Room | None:
+    """The room that an image has been made for; None: it needs none. Raises PlacementError: it is too large."""
+    return layout_of(image, manifest) or behind_of(image, manifest)
+
+
+def mapper_of(
+    image: Image, manifest: Manifest, room: Room, code: int, memory: SharedRam, stub: socket.socket
+) -> Mapper | Stopping:
+    """Keeps the room free, and maps it in a guest that has not begun. `code`: the physical address of its trampolines.
+    Raises MachineError."""
+    sites = manifest.sites["address"]
+    text = int(sites[len(sites) // 2])
+    match room:
+        case Layout():
+            place = Place(room, code, text)
+            reserve(memory, place.physical(room.start), room.size)
+            return Mapper(image, place, memory, Debugger(stub))
+        case Behind():
+            debugger = Debugger(stub)
+            return Stopping(HighMap(image, room, text, memory, debugger).stops(), COUNTER, debugger)
