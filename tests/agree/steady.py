@@ -23,6 +23,8 @@ _LOOKS: Final = (Look.PROBE, Look.REGISTERS, Look.LATER, Look.NOW)
 _FORMS: Final = (("fbt::{name}:entry", 70), ("fbt::{name}:return", 25), ("{part}", 5))
 # Called first, with registers left as each machine begins; and what reads its device tree.
 _OF_MACHINES: Final = ("start_high", "kmain", "machine_start")
+# Called at ticks of the clock, of which a QEMU on a busy host has more.
+_OF_TICKS: Final = ("callout_process", "critical_exit_preempt")
 _OF_COUNTS: Final = ("count()", "sum(3)", "max(id)", "avg(7)", "quantize(5)")
 _AT_ENTRIES: Final = ("caller", "stack(2)", "stack(3)", "stackdepth")  # within a function they may not be recorded
 _FIRST: Final = ("g0 = 5", "arr[1] = 3", "self->a = 7", "gs = strjoin(gs, probename)")
@@ -63,7 +65,7 @@ class _Drawing:
     def __init__(self, draw: random.Random, subject: Subject) -> None:
         self._draw, self._subject = draw, subject
         self._say = Expressions(draw, subject.registers, RECORDED)
-        entries = [name for name, _ in subject.entries if name not in subject.timed]
+        entries = [name for name, _ in subject.entries if name not in {*subject.timed, *_OF_TICKS}]
         self._jumps = jumps(subject.name)
         entries = [name for name in entries if (name, ProbeKind.FBT_ENTRY) in self._jumps and name not in _OF_MACHINES]
         self._entries = entries
