@@ -4,6 +4,9 @@ Such an image has jumps at its sites and needs no handler. All words are 64 bits
 these has them.
 
     count    a counter for each site, in the order of the manifest's sites
+    mix      a counter for each site that counts, in that order; then, at a multiple of 64 bytes from the first, a ring,
+             whose records have one of several forms: which one follows from the site. All its places are as long as
+             the longest form
     record   a ring. First the number of records begun, then two words for writers that wait, and five unused ones.
              After that `capacity` places of `stride` bytes each; record n is in place n modulo `capacity`: n + 1, which
              is written last, the site's row, and a word for each field, or several. While a place is written to, the
@@ -27,7 +30,10 @@ Fields are arg0, arg1, ...; names of registers, the PC's being where the site is
 
 The section .note.kinst tells others where: a note of the owner kinst, of type 1. Its description has words, too: this
 form's version, 1; 0 for count and 1 for record; link address, physical address and size of the data; the number of
-sites; the capacity of the ring; and the names of its fields, separated by commas, padded with zeros.
+sites; the capacity of the ring; and the names of its fields, separated by commas, padded with zeros. Of a mix the
+version is 2, and after the capacity come two more words: the number of counters, and the length of the names, of which
+those of a form end with a semicolon; and behind these, padded with zeros as well, a byte for each site: 0 if it counts,
+else the number of its form, from 1.
 """
 
 import re
@@ -36,6 +42,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+import numpy as np
+from numpy.typing import NDArray
+
 RING_HEAD: Final = 64  # bytes before the first place
 ROOM: Final = 8  # where writers that wait look, from the beginning of the ring
 PATIENCE: Final = 16  # and how often they still do
@@ -43,6 +52,7 @@ TIME: Final = "time"
 CPU: Final = "cpu"
 TASK: Final = "task"
 WORD: Final = 8
+MOST_FORMS: Final = 255
 MOST_FIELDS: Final = 32
 MOST_STACK: Final = 512  # words
 RETURN_ADDRESS: Final = 4  # words of the stack with a return address that was just pushed
@@ -55,6 +65,7 @@ class Action(StrEnum):
 
     COUNT = "count"
     RECORD = "record"
+    MIX = "mix"  # some sites count, and others record, what each of them is asked for
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,28 +121,66 @@ class Standalone:
     capacity: int = 0  # of the ring: a power of two
     fields: tuple[str, ...] = ()
     waits: bool = False  # writers wait for room in the ring
+    forms: tuple[tuple[str, ...], ...] = ()  # of a mix: the fields of each form of its records
+    counters: int = 0  # of a mix: how many of its sites count
+
+    @property
+    def has_counters(self) -> bool:
+        """Whether there are counters, which begin at `address`."""
+        return self.action is Action.COUNT or self.counters > 0
+
+    @property
+    def has_ring(self) -> bool:
+        """Whether there are records."""
+        return self.action is not Action.COUNT
+
+    @property
+    def record_forms(self) -> tuple[tuple[str, ...], ...]:
+        """The fields of each form of record that there is."""
+        return self.forms if self.action is Action.MIX else (self.fields,) * self.has_ring
+
+    @property
+    def every_field(self) -> frozenset[str]:
+        """What records of any form have."""
+        return frozenset(field for form in self.record_forms for field in form)
+
+    def forms_at(self, sites: int, forms: bytes) -> NDArray[np.intp]:
+        """For each of so many sites, which of `record_forms` it records; -1: it counts. `forms`: see
+        `Manifest.forms`."""
+        if self.action is Action.MIX:
+            return np.frombuffer(forms, np.uint8).astype(np.intp) - 1
+        return np.full(sites, 0 if self.has_ring else -1)
+
+    @property
+    def ring(self) -> int:
+        """The link address of the ring."""
+        return self.address + self._before_ring
+
+    @property
+    def _before_ring(self) -> int:
+        return -(-WORD * self.counters // RING_HEAD) * RING_HEAD
 
     @property
     def stride(self) -> int:
-        """Bytes of a record."""
-        return WORD * (2 + sum(map(width_of, self.fields)))
+        """Bytes of a record's place: the longest form."""
+        return WORD * (2 + max((sum(map(width_of, form)) for form in self.record_forms), default=0))
 
     @property
     def ring_size(self) -> int:
         """Bytes of the ring, with the place that nobody reads."""
         return RING_HEAD + (self.capacity + 1) * self.stride
 
+    @property
+    def kept_size(self) -> int:
+        """Bytes of the ring, and of the counters of a mix before it."""
+        return self._before_ring + self.ring_size
+
     def packed(self) -> list[int | str]:
         """The same for the manifest's head."""
-        return [
-            self.action.value,
-            self.address,
-            self.load_address,
-            self.size,
-            self.capacity,
-            int(self.waits),
-            *self.fields,
-        ]
+        bounds = (self.address, self.load_address, self.size, self.capacity, int(self.waits))
+        if self.action is Action.MIX:
+            return [self.action.value, *bounds, self.counters, *map(",".join, self.forms)]
+        return [self.action.value, *bounds, *self.fields]
 
 
 def until(number: int) -> int:
@@ -143,10 +192,18 @@ _NOTE: Final = struct.Struct("<III8s")
 _OWNER: Final = b"kinst"
 
 
-def note_of(standalone: Standalone, sites: int) -> bytes:
-    """The content of .note.kinst."""
+def note_of(standalone: Standalone, sites: int, forms: bytes = b"") -> bytes:
+    """The content of .note.kinst. `forms`: of a mix, the form of each site (`Manifest.forms`)."""
+    is_mix = standalone.action is Action.MIX
     bounds = standalone.address, standalone.load_address, standalone.size
-    words = struct.pack("<7Q", 1, tuple(Action).index(standalone.action), *bounds, sites, standalone.capacity)
+    words = struct.pack("<7Q", 1 + is_mix, tuple(Action).index(standalone.action), *bounds, sites, standalone.capacity)
     fields = ",".join(standalone.fields).encode()
-    description = words + fields + bytes(-len(fields) % WORD)
+    if is_mix:
+        fields = "".join(f"{','.join(form)};" for form in standalone.forms).encode()
+        words += struct.pack("<2Q", standalone.counters, len(fields))
+    description = words + _padded(fields) + _padded(forms)
     return _NOTE.pack(len(_OWNER) + 1, len(description), 1, _OWNER) + description
+
+
+def _padded(data: bytes) -> bytes:
+    return data + bytes(-len(data) % WORD)

@@ -250,7 +250,7 @@ def _sections(
     new += _debug_frames(plan, tail, rows, names)
     manifest = plan.manifest
     if manifest.standalone is not None:
-        note = memoryview(note_of(manifest.standalone, len(manifest.sites)))
+        note = memoryview(note_of(manifest.standalone, len(manifest.sites), manifest.forms))
         new.append(_section(names.add(NOTE_SECTION), SHT_NOTE, *tail.add("note", 4, note), 4))
     new.append(_section(names.add(SECTION), SHT_PROGBITS, *tail.add("manifest", 8, *packed), 8))
     if plan.image.kind is FileKind.REL:

@@ -359,4 +359,6 @@ def without_sites(manifest: Manifest, gone: NDArray[np.bool_]) -> Manifest:
     site, probe = np.cumsum(~gone) - 1, np.cumsum(alive) - 1
     renumbered = np.zeros(len(enablings), ENABLING)
     renumbered["site"], renumbered["probe"] = site[enablings["site"]], probe[enablings["probe"]]
-    return replace(manifest, sites=manifest.sites[~gone], probes=manifest.probes[alive], enablings=renumbered)
+    forms = np.frombuffer(manifest.forms, np.uint8)[~gone].tobytes() if manifest.forms else b""
+    left = replace(manifest, sites=manifest.sites[~gone], probes=manifest.probes[alive], enablings=renumbered)
+    return replace(left, forms=forms)

@@ -47,6 +47,8 @@ def plan_standalone(
         raise ProbeError(f"{program.image.path}: --standalone is for linked images, and this is a module")
     in_text = not request.has_room and (trampoline_base is None or _is_inside(program, trampoline_base))
     factory = Factory(program, resolution.all_instructions(progress), progress, in_text=in_text)
+    assert len(request.of_sites) in (0, len(manifest.sites)), "the request is for these sites"
+    manifest = replace(manifest, forms=request.of_sites)
     manifest, no_jumps = factory.endless.left_out(manifest)
     inside, size = factory.inside, _EACH * len(manifest.sites)
     # Each round fits, or asks for a larger segment until there is no place for one, or drops sites: the loop ends.

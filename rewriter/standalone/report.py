@@ -15,13 +15,13 @@ from kinst.targets.hosted import is_hosted
 from kinst.targets.image import Image
 from kinst.targets.manifest.packed import Manifest
 from kinst.targets.probe import ProbeName
-from kinst.targets.standalone import Action, Standalone
+from kinst.targets.standalone import Standalone
 
 
 def data_text(found: Standalone) -> str:
     """``counters at 0x80100000, 512 bytes``."""
-    what = "counters" if found.action is Action.COUNT else f"a ring of {found.capacity:,} records"
-    return f"{what} at {found.address:#x}, {found.size:,} bytes"
+    parts = ["counters"] * found.has_counters + [f"a ring of {found.capacity:,} records"] * found.has_ring
+    return f"{' and '.join(parts)} at {found.address:#x}, {found.size:,} bytes"
 
 
 def no_jump_summary(no_jumps: Mapping[int, str], kept: int) -> str:
@@ -74,6 +74,7 @@ def standalone_value(program: Program, plan: Plan) -> dict[str, Any]:
         "standalone": {
             "action": found.action.value,
             "fields": list(found.fields),
+            **({"forms": [*map(list, found.forms)], "counters": found.counters} if found.forms else {}),
             "address": found.address,
             "load_address": found.load_address,
             "size": found.size,

@@ -14,7 +14,9 @@ _FORM: Final = f"is neither {Action.COUNT} nor {Action.RECORD}:FIELD,..., such a
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """`--action`, `--ring` and `--data-base`. `data_base` is None where the data goes after the trampolines.
+    """`--action`, `--ring` and `--data-base`. `data_base` is None where the data goes after the trampolines. Of a mix,
+    which no option asks for, `forms` are the fields of each form of record; `of_sites`: see `Manifest.forms`; and
+    `counters` is how many of the sites that became jumps count, once that is known.
     `is_watched`: stores by others to trampolines and data are detected at run time, so they may be placed where nothing
     else proves that the guest leaves the memory alone. `has_room`: whoever starts the guest keeps memory free beside
     the image, and maps it with its code: trampolines end where the image begins, and the data is in front of them, or
@@ -28,11 +30,20 @@ class Request:
     is_watched: bool = False
     has_room: bool = False
     waits: bool = False
+    forms: tuple[tuple[str, ...], ...] = ()
+    of_sites: bytes = b""
+    counters: int | None = None
+
+    def kept_at(self, address: int, load_address: int, size: int) -> Standalone:
+        """What is made of it at this place."""
+        counters = self.of_sites.count(0) if self.counters is None else self.counters
+        place = (address, load_address, size)
+        return Standalone(self.action, *place, self.capacity, self.fields, self.waits, self.forms, counters)
 
     @property
-    def ring_size(self) -> int:
-        """Bytes of the ring."""
-        return Standalone(self.action, 0, 0, 0, self.capacity, self.fields).ring_size
+    def kept_size(self) -> int:
+        """Bytes of the ring, and of the counters of a mix with it."""
+        return self.kept_at(0, 0, 0).kept_size
 
 
 COUNT: Final = Request(Action.COUNT, (), 0, None)

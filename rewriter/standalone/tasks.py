@@ -1,5 +1,6 @@
 """A manifest and what its image shall do by itself -> the task of each site, or why it can have none."""
 
+from collections.abc import Callable
 from typing import Final
 
 import numpy as np
@@ -34,7 +35,6 @@ from kinst.targets.standalone import (
     TASK,
     TIME,
     WORD,
-    Action,
     Standalone,
     asks_for_task,
     member_of,
@@ -56,28 +56,36 @@ _NO_ARGUMENTS: Final = "an instruction within a function: only its registers are
 
 def obstacles(manifest: Manifest, standalone: Standalone, image: Image) -> dict[int, str]:
     """Rows of sites that can have no task, with the reason."""
-    facts = image.facts
-    if any(map(asks_for_task, standalone.fields)) and variable_of(image) is None:
-        return dict.fromkeys(range(len(manifest.sites)), _NO_TASKS)
+    facts, form = image.facts, standalone.forms_at(len(manifest.sites), manifest.forms)
+    asks = _has_form(form, standalone, lambda one: any(map(asks_for_task, one)))
+    if asks.any() and variable_of(image) is None:
+        return dict.fromkeys(np.flatnonzero(asks).tolist(), _NO_TASKS)
     kinds, flow = _kinds(manifest), manifest.sites["flow"]
     elsewhere = dict.fromkeys(np.flatnonzero(_is_elsewhere(manifest.sites["address"], image)).tolist(), _ELSEWHERE)
     found = dict.fromkeys(_switched(manifest).tolist(), _STATIC)
     leaves = kinds[:, ProbeKind.FBT_RETURN] & (flow != Flow.RETURN)
     # The callee of a tail call returns to the caller's caller, where nothing of ours is: neither when nor what it
     # returns is known. That it does can be counted at the jump.
-    if standalone.action is Action.COUNT:
-        found |= dict.fromkeys(np.flatnonzero(leaves & (flow != Flow.JUMP)).tolist(), _UNSEEN)
-    else:
-        found |= dict.fromkeys(np.flatnonzero(leaves).tolist(), _TAIL_CALL)
-    if not set(argument_fields(facts)).isdisjoint(standalone.fields):
-        # Arguments are in registers at an entry, the return value at a return; one site that is both would have to be
-        # two.
-        is_both = kinds[:, ProbeKind.FBT_RETURN] & kinds[:, ProbeKind.FBT_ENTRY]
-        found |= dict.fromkeys(np.flatnonzero(is_both).tolist(), _SEVERAL)
-        is_neither = ~(kinds[:, ProbeKind.FBT_RETURN] | kinds[:, ProbeKind.FBT_ENTRY])
-        is_neither &= ~_begins(manifest) | kinds[:, ProbeKind.SDT]  # a static probe's are where its record says
-        found |= dict.fromkeys(np.flatnonzero(is_neither).tolist(), _NO_ARGUMENTS)
+    counts = form < 0
+    found |= dict.fromkeys(np.flatnonzero(leaves & counts & (flow != Flow.JUMP)).tolist(), _UNSEEN)
+    found |= dict.fromkeys(np.flatnonzero(leaves & ~counts).tolist(), _TAIL_CALL)
+    arguments = set(argument_fields(facts))
+    has_arguments = _has_form(form, standalone, lambda one: not arguments.isdisjoint(one))
+    # Arguments are in registers at an entry, the return value at a return; one site that is both would have to be two.
+    is_both = kinds[:, ProbeKind.FBT_RETURN] & kinds[:, ProbeKind.FBT_ENTRY]
+    found |= dict.fromkeys(np.flatnonzero(is_both & has_arguments).tolist(), _SEVERAL)
+    is_neither = ~(kinds[:, ProbeKind.FBT_RETURN] | kinds[:, ProbeKind.FBT_ENTRY])
+    is_neither &= ~_begins(manifest) | kinds[:, ProbeKind.SDT]  # a static probe's are where its record says
+    found |= dict.fromkeys(np.flatnonzero(is_neither & has_arguments).tolist(), _NO_ARGUMENTS)
     return found | elsewhere
+
+
+def _has_form(
+    form: NDArray[np.intp], standalone: Standalone, holds: Callable[[tuple[str, ...]], bool]
+) -> NDArray[np.bool_]:
+    """Which sites record a form of which something holds; `form` as `Standalone.forms_at`."""
+    # The last one, which -1 leads to, is that of sites that count.
+    return np.array([*map(holds, standalone.record_forms), False])[form]
 
 
 def _is_elsewhere(sites: NDArray[np.uint64], image: Image) -> NDArray[np.bool_]:
@@ -104,31 +112,36 @@ def tasks(manifest: Manifest, standalone: Standalone, image: Image) -> Tasks:
     facts, variable = image.facts, variable_of(image) or Variable()
     count, address = len(manifest.sites), np.uint64(standalone.address)
     numbers = np.arange(count, dtype=np.uint64)
-    if standalone.action is Action.COUNT:
-        # Counters are numbered by site, in the order of the manifest: readers find them without a table.
-        return Tasks((Count(),), np.zeros(count, np.int64), {CELL: address + np.uint64(WORD) * numbers})
+    form = standalone.forms_at(count, manifest.forms)
+    # Counters are numbered by the sites that count, in the order of the manifest: readers find them without a table.
+    cells = {CELL: address + np.uint64(WORD) * (np.cumsum(form < 0) - (form < 0)).astype(np.uint64)}
+    if not standalone.has_ring:
+        return Tasks((Count(),), np.zeros(count, np.int64), cells)
     starts = manifest.functions["address"][manifest.sites["function"]]
-    several = tuple(
+    records = (
         # One task for entries and one for returns: they differ in where arguments come from.
         Record(
             standalone.capacity - 1,
             standalone.stride,
-            tuple(_word(field, facts, variable.current, is_return=is_return) for field in standalone.fields),
+            tuple(_word(field, facts, variable.current, is_return=is_return) for field in fields),
             standalone.waits,
         )
+        for fields in standalone.record_forms
         for is_return in (False, True)
     )
+    ring = np.uint64(standalone.ring)
     values = {
-        RING: np.full(count, address),
-        ROOM: np.full(count, address + np.uint64(ROOM_OFFSET)),
-        PATIENCE: np.full(count, address + np.uint64(PATIENCE_OFFSET)),
-        FIRST: np.full(count, address + np.uint64(RING_HEAD)),
+        RING: np.full(count, ring),
+        ROOM: np.full(count, ring + np.uint64(ROOM_OFFSET)),
+        PATIENCE: np.full(count, ring + np.uint64(PATIENCE_OFFSET)),
+        FIRST: np.full(count, ring + np.uint64(RING_HEAD)),
         SITE: numbers,
         PER_CPU: np.full(count, variable.table, np.uint64),
         CURRENT: np.full(count, variable.address, np.uint64),
         _OFFSET: manifest.sites["address"] - starts,
     }
-    return Tasks(several, _kinds(manifest)[:, ProbeKind.FBT_RETURN].astype(np.int64), values)
+    number = np.where(form < 0, 0, 1 + 2 * form + _kinds(manifest)[:, ProbeKind.FBT_RETURN])
+    return Tasks((Count(), *records), number, cells | values)
 
 
 def _kinds(manifest: Manifest) -> NDArray[np.bool_]:

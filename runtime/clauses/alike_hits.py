@@ -34,11 +34,16 @@ class AlikeHits:
         return compile_alike(clause, number, reads, state, environment, self._additions)
 
 
+def watches(clause: Clause) -> bool:
+    """Whether a clause sees what was aggregated until its probe fires, or changes something else at once."""
+    return any(isinstance(action, _WATCHING) for action in clause.actions)
+
+
 def takes_together(clauses: Iterable[tuple[Clause, Identifiers]], providers: Providers) -> bool:
     """Whether it makes no difference that hits are aggregated before those of other probes that came earlier. Timers
     fire when all earlier records have."""
     for clause, probes in clauses:
-        if any(isinstance(action, _WATCHING) for action in clause.actions):
+        if watches(clause):
             for identifier in probes.tolist():
                 probe = providers.probe(identifier)
                 if identifier not in (BEGIN, END) and (probe is None or probe.provider != _TIMERS):

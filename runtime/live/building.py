@@ -47,7 +47,8 @@ from kinst.runtime.tracing.standalone.probes import KeptProbes, StandaloneProbes
 from kinst.targets.c_types import ImageTypes
 from kinst.targets.elf.header import PT_LOAD
 from kinst.targets.errors import UsageError
-from kinst.targets.standalone import CPU, TIME, Action
+from kinst.targets.manifest.packed import Manifest
+from kinst.targets.standalone import CPU, TIME, Standalone
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,15 +146,7 @@ def _kept(
             KeptProbes(prepared, None, warn), lambda _clause, _probes, _delivery: None, lambda _sites, _memory: None
         )
     if manifest.standalone is not None:
-        if is_lossless and manifest.standalone.action is Action.RECORD:
-            raise UsageError(f"--lossless: {prepared.path}: its hits do not wait: give the original")
-        standalone = StandaloneProbes(prepared, manifest, manifest.standalone, warn)
-
-        def checked(sites: SiteTable | None, _memory: int) -> StandaloneImage:
-            standalone.check(sites)
-            return StandaloneImage(prepared.image, manifest, "")
-
-        return _Kept(standalone, standalone.admitting(warn), checked)
+        return _kept_already(prepared, manifest, manifest.standalone, warn, is_lossless=is_lossless)
     if late is None:
         raise UsageError(f"{prepared.path}: has breakpoints, and under QEMU nothing handles them: give the original")
     has_room = wants_room and may_have_room(prepared.image)
@@ -163,11 +156,13 @@ def _kept(
         fields,
         notes_time=request.records_time or request.records_hits,
         notes_tasks=request.records_tasks,
+        notes_hits=request.records_hits,
         is_lossless=is_lossless,
     )
 
     def made(sites: SiteTable | None, memory: int) -> StandaloneImage:
-        keeping.enabled(has_actions=bool(prepared.request.actions), is_counted=sites is None or sites.is_counted)
+        if sites is not None:
+            keeping.enabled(sites.is_recorded, has_actions=bool(prepared.request.actions))
         wanted = keeping.request()
         if has_room:
             wanted = in_room(wanted, memory)
@@ -176,6 +171,21 @@ def _kept(
         return alone
 
     return _Kept(KeptProbes(prepared, manifest, warn), keeping, made, lambda: fields.cpu_source)
+
+
+def _kept_already(
+    prepared: Prepared, manifest: Manifest, kept: Standalone, warn: Callable[[str], None], *, is_lossless: bool
+) -> _Kept:
+    """Of an image that is standalone as it is given."""
+    if is_lossless and kept.has_ring:
+        raise UsageError(f"--lossless: {prepared.path}: its hits do not wait: give the original")
+    probes = StandaloneProbes(prepared, manifest, kept, warn)
+
+    def checked(sites: SiteTable | None, _memory: int) -> StandaloneImage:
+        probes.check(sites)
+        return StandaloneImage(prepared.image, manifest, "")
+
+    return _Kept(probes, probes.admitting(warn), checked)
 
 
 def _started(
@@ -232,14 +242,14 @@ def _hits(
     manifest, standalone = alone.manifest, alone.manifest.standalone
     assert standalone is not None, "it was made so"
     timebase = prepared.facts.timebase
-    if TIME in standalone.fields:
+    if TIME in standalone.every_field:
         timebase = timebase_of(qemu.monitor, prepared.facts.qemu.counter) or timebase
     assert prepared.manifest is not None, "there are probes"
     rows = np.searchsorted(prepared.manifest.sites["address"], manifest.sites["address"])
-    cpu = kept.cpu() if standalone.action is Action.RECORD else None
-    if CPU in standalone.fields:
+    cpu = kept.cpu() if standalone.has_ring else None
+    if CPU in standalone.every_field:
         cpu = replace(cpu or own_number(prepared.image.facts), order=order_of_cpus(qemu.monitor))
-    kept.probes.expect(standalone, len(manifest.sites), timebase, rows, cpu)
+    kept.probes.expect(standalone, manifest.site_forms, timebase, rows, cpu)
     placement = Placement(alone.image, manifest, standalone, range(ram.start, ram.start + ram.size))
     return Hits(kept.probes, alone, placement, ram, now, warn)
 

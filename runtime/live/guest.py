@@ -22,6 +22,7 @@ from kinst.runtime.readout.packets import StubError
 from kinst.runtime.tracing.host.limits import Limits
 from kinst.runtime.tracing.programs.until import UntilWatch
 from kinst.runtime.tracing.running import PAUSES
+from kinst.runtime.tracing.standalone.findings import Part
 from kinst.targets.errors import MachineError
 
 _EVERY: Final = 10_000_000  # ns between polls of the console, the ring and QEMU's end
@@ -189,8 +190,8 @@ class LiveGuest:
 
     def fold(self) -> None:
         """Give counts to aggregations, which are about to be read."""
-        if self._hits is not None and self._hits.is_counted:
-            self._hits.find()
+        if self._hits is not None and self._hits.has_counters:
+            self._hits.find(Part.COUNTS)
 
     def close(self) -> None:
         """End QEMU. What is left in its memory is read after that, however the run has ended."""

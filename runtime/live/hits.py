@@ -9,12 +9,13 @@ from kinst.runtime.live.standalone_image import StandaloneImage
 from kinst.runtime.readout.placement import Placement, Read
 from kinst.runtime.tracing.host.contract import TIME_BASE
 from kinst.runtime.tracing.standalone.drawn_counters import CLEARED, first_wrong, is_of_image, start_values
+from kinst.runtime.tracing.standalone.findings import Part
 from kinst.runtime.tracing.standalone.probes import KeptProbes
 from kinst.runtime.tracing.standalone.steady_code import SteadyCode
 from kinst.targets.elf.header import PT_LOAD
 from kinst.targets.errors import MachineError
 from kinst.targets.kernels.leading_records import led_elsewhere
-from kinst.targets.standalone import WORD, Action
+from kinst.targets.standalone import WORD
 
 _SOONEST, _LATEST = 20_000_000, 1_000_000_000  # ns between searches for an image that is not in memory yet
 _SELDOM, _OFTEN = 10_000_000, 1_000_000  # ns between looks at records
@@ -45,10 +46,10 @@ class Hits:
         begun."""
         standalone = alone.manifest.standalone
         assert standalone is not None, "it was made so"
-        self.is_counted = standalone.action is Action.COUNT
+        self.has_counters, self._has_ring = standalone.has_counters, standalone.has_ring
         # How often to look, in ns: a ring for which the image has little room is soon full.
         self._capacity, self._waits = standalone.capacity, standalone.waits
-        is_small = self._capacity < _SMALL and not self.is_counted
+        is_small = self._capacity < _SMALL and self._has_ring
         self.interval = _OFTEN if is_small or self._waits else _SELDOM
         self._probes, self._placement, self._memory, self._now, self._warn = probes, placement, memory, now, warn
         self._code = _trampolines(alone)
@@ -88,14 +89,15 @@ class Hits:
         """Called often: records have to be read before the ring is full. Counters are folded when they are read, but
         checked every second, so that a run whose counters the guest has overwritten ends soon. Raises MachineError: as
         `find`."""
-        if not self.is_counted:
-            self.find()
-        elif self._now() >= self._next and (read := self._read or self._search(is_last=False)) is not None:
+        is_due = self._now() >= self._next
+        if self._has_ring:
+            self.find(Part.RECORDS)
+        if is_due and self.has_counters and (read := self._read or self._search(is_last=False)) is not None:
             self._check(read)
             self._counted(read, self._address, self._begun.size)
 
-    def find(self, *, is_last: bool = False) -> None:
-        """Let probes fire for new records and counts.
+    def find(self, part: Part = Part.ALL, *, is_last: bool = False) -> None:
+        """Let probes fire for new records and counts, or a part of these.
 
         Raises:
             MachineError: this is the last time, and the image is not there; or something else has stored to its
@@ -112,10 +114,11 @@ class Hits:
                 self._warn(CLEARED)
         found = self._probes.find(
             lambda address, size: self._counted(read, address, size),
+            part,
             is_last=is_last,
             store=self._store if self._waits and not is_last else None,
         )
-        if self._waits:
+        if self._waits and part is not Part.COUNTS:
             self.interval = 0 if len(found.records) >= min(self._capacity // 2, _SMALL) else _OFTEN
         if found.gave_up and not self._gave_up:
             self._gave_up = True
@@ -128,7 +131,7 @@ class Hits:
     def _counted(self, read: Read, address: int, size: int) -> bytes:
         """The bytes at a link address; counters without the values that they began with."""
         data = read(address, size)
-        if not self.is_counted or address != self._address:
+        if not self.has_counters or address != self._address:
             return data
         data = self._begun.counted(data)
         if (wrong := first_wrong(data)) is not None:

@@ -2,20 +2,25 @@
 
 from collections.abc import Iterable
 from contextlib import suppress
+from dataclasses import replace
+from functools import cached_property
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kinst.rewriter.standalone.request import COUNT, Request, argument_fields
+from kinst.runtime.clauses.alike_hits import watches
 from kinst.runtime.clauses.needs import Needs, needs
 from kinst.runtime.dlang.program import Clause, Destructive
 from kinst.runtime.live.fields import Fields, NotKeptError, joined
+from kinst.runtime.live.wanted import Wanted
+from kinst.runtime.providers.dtrace import ERROR
 from kinst.runtime.tracing.standalone.admission import arguments_of, registers_of
 from kinst.runtime.trap.delivery import Delivery, Way
 from kinst.targets.errors import KinstError
 from kinst.targets.manifest.packed import Manifest
-from kinst.targets.standalone import MOST_FIELDS, TIME, Action, Standalone
+from kinst.targets.standalone import MOST_FIELDS, TIME, Action
 
 _INSTEAD: Final = "leave --on out: our own machine has it"
 _TASK: Final = ("tid", "pid", "execname")  # what `kinst.runtime.clauses.tasks_seen` notes
@@ -33,32 +38,36 @@ class Keeping:
         *,
         notes_time: bool,
         notes_tasks: bool,
+        notes_hits: bool = False,
         is_lossless: bool = False,
     ) -> None:
-        """No clause has been checked. `notes_time`, `notes_tasks`: the output shows the time or the task of each hit.
-        `is_lossless`: hits wait while the ring is full."""
+        """No clause has been checked. `notes_time`, `notes_tasks`: the output shows the time or the task of what
+        clauses record; `notes_hits`: how many hits there were in the course of time. `is_lossless`: hits wait while the
+        ring is full."""
         self._is_lossless = is_lossless
-        self._notes_tasks = notes_tasks
-        # To read the clock may take longer than all else: QEMU emulates it. Records are in order without it.
-        self._has_time = notes_time
+        self._notes_time, self._notes_tasks = notes_time, notes_tasks
         self._manifest, self._known, self._arch = manifest, fields, fields.image.facts
         self._identifiers = manifest.identifiers
-        self._fields: tuple[str, ...] = ()  # in order
-        self._is_recorded = False
+        self._has_all = notes_hits or notes_tasks  # if any site records, all do
+        self._wanted = Wanted(len(manifest.sites))
         self._clauses: list[tuple[Clause, NDArray[np.intp]]] = []  # with their probes
 
     def __call__(self, clause: Clause, probes: NDArray[np.intp], delivery: Delivery) -> None:
         """Note what a clause of these probes reads. Raises KinstError: it cannot be recorded."""
-        kinds = set(self._manifest.probes["kind"][np.isin(self._identifiers, probes)].tolist())
+        chosen = np.isin(self._identifiers, probes)
+        kinds = set(self._manifest.probes["kind"][chosen].tolist())
+        # It sees what was aggregated until then: what counters have is of no particular time.
+        self._has_all |= watches(clause) and (bool(kinds) or ERROR in probes)
         if not kinds:
             return
         if any(isinstance(action, Destructive) and action.kind == "chill" for action in clause.actions):
             raise KinstError(f"{clause.description}: chill(): the guest has gone on since the hit: {_INSTEAD}")
         self._clauses.append((clause, probes))
         wanted = needs(clause)
-        self._has_time |= wanted.has_time
         names = sorted({*wanted.others, *(("cpu",) if wanted.has_cpu else ())})
-        fields = [*self._arguments(clause, wanted, kinds), *registers_of(wanted, self._arch)]
+        # To read the clock may take longer than all else: QEMU emulates it. Records are in order without it.
+        fields = [TIME] if wanted.has_time else []
+        fields += [*self._arguments(clause, wanted, kinds), *registers_of(wanted, self._arch)]
         try:
             for name in names:
                 fields += self._known.of(name, kinds)
@@ -68,7 +77,7 @@ class Keeping:
         except NotKeptError as error:
             raise KinstError(f"{clause.description}: {name}: {error}: {_INSTEAD}") from None
         if delivery.way is not Way.COUNT or fields:
-            self._record(clause, fields)
+            self._record(clause, chosen, fields)
 
     def _arguments(self, clause: Clause, wanted: Needs, kinds: set[int]) -> Iterable[str]:
         arguments, known = arguments_of(wanted, kinds, self._arch), argument_fields(self._arch)
@@ -76,29 +85,28 @@ class Keeping:
             raise KinstError(f"{clause.description}: {missing[0]}: is in no register, and not recorded: {_INSTEAD}")
         return arguments
 
-    def _record(self, clause: Clause, fields: Iterable[str]) -> None:
-        """Let each hit be recorded with these fields, and with the CPU if that can be."""
-        self.all_hits()
-        self._fields = joined((*self._fields, *fields))
-        if len(self._fields) >= MOST_FIELDS:  # the time may be another
-            raise KinstError(f"{clause.description}: a record has {MOST_FIELDS - 1} fields at most: read fewer")
+    def _record(self, clause: Clause, chosen: NDArray[np.bool_], fields: Iterable[str]) -> None:
+        """Let the hits of these probes be recorded with these fields, and with the CPU if that can be."""
+        enablings, sites = self._manifest.enablings, np.zeros(len(self._manifest.sites), np.bool_)
+        sites[enablings["site"][chosen[enablings["probe"]]]] = True
+        self._wanted.add(sites, fields)
+        if len(joined((*self._own, *fields))) > MOST_FIELDS:
+            raise KinstError(f"{clause.description}: a record has {MOST_FIELDS} fields at most: read fewer")
 
-    def enabled(self, *, has_actions: bool, is_counted: bool) -> None:
-        """Note what was enabled: whether actions in Python are called for hits, and whether all that the others do is
-        to count."""
-        if has_actions or not is_counted:
-            self.all_hits()
-        if has_actions:
-            self._has_time = True
-            self._fields = joined((*self._fields, *self._known.of_action()))
+    def enabled(self, recorded: NDArray[np.bool_], *, has_actions: bool) -> None:
+        """Note what was enabled: at which sites more is done than to count, and whether actions in Python are called
+        for hits, which may look at what was aggregated until then."""
+        self._has_all |= has_actions
+        if has_actions or recorded.any():
+            self._wanted.add(recorded, (TIME, *self._known.of_action()) if has_actions else ())
 
-    def all_hits(self) -> None:
-        """Record each hit: a clause reads more than its probe."""
-        self._is_recorded = True
-        own = [*self._known.of_any_cpu()]
+    @cached_property
+    def _own(self) -> tuple[str, ...]:
+        """What each record has for the output."""
+        own = [*([TIME] if self._notes_time else []), *self._known.of_any_cpu()]
         with suppress(NotKeptError):  # then it knows none
             own += (field for name in _TASK if self._notes_tasks for field in self._known.of(name, set()))
-        self._fields = joined((*self._fields, *own))
+        return tuple(own)
 
     def check(self, made: Manifest, refused: str) -> None:
         """Look at what the image that was made has. Raises KinstError: a clause would never run."""
@@ -113,10 +121,16 @@ class Keeping:
 
     def request(self) -> Request:
         """What the image has to keep, with the largest ring."""
-        if not self._is_recorded:
+        if self._wanted.is_empty:
             return COUNT
-        fields = joined(([TIME] if self._has_time else []) + [*self._fields])
-        stride, records = Standalone(Action.RECORD, 0, 0, 0, 0, fields).stride, _MOST_RECORDS
-        while records * stride > _MOST_BYTES:
+        forms, of_sites = self._wanted.forms(self._own, has_all=self._has_all)
+        if (longest := max(map(len, forms), default=0)) > MOST_FIELDS:
+            raise KinstError(f"clauses of the same probe read {longest} fields: a record has {MOST_FIELDS} at most")
+        if len(forms) == 1 and 0 not in of_sites:
+            wanted = Request(Action.RECORD, forms[0], 0, None, waits=self._is_lossless)
+        else:
+            wanted = Request(Action.MIX, (), 0, None, waits=self._is_lossless, forms=forms, of_sites=of_sites)
+        records = _MOST_RECORDS
+        while records * wanted.kept_at(0, 0, 0).stride > _MOST_BYTES:
             records //= 2
-        return Request(Action.RECORD, fields, records, None, waits=self._is_lossless)
+        return replace(wanted, capacity=records)

@@ -102,13 +102,13 @@ def _sizes(program: Program, request: Request) -> list[Request]:
     Raises:
         PlacementError: none do.
     """
-    if request.action is not Action.RECORD or request.has_room or not len(program.patched_at_boot):
+    if request.action is Action.COUNT or request.has_room or not len(program.patched_at_boot):
         return [*_smaller(request, _FEWER)]
     largest = max((end - start for start, end in data_gaps(program.image)), default=0)
     while True:
-        fitting = (one for one in _smaller(request, 2) if one.ring_size + _ALIGNMENT <= largest)
+        fitting = (one for one in _smaller(request, 2) if one.kept_size + _ALIGNMENT <= largest)
         found = next(fitting, None)
-        shallower = replace(request, fields=tuple(map(_shallower, request.fields)))
+        shallower = replace(request, fields=_shallower(request.fields), forms=tuple(map(_shallower, request.forms)))
         if found is not None:
             return [found]
         if shallower == request:
@@ -122,12 +122,16 @@ def _sizes(program: Program, request: Request) -> list[Request]:
 def _smaller(request: Request, by: int) -> Iterator[Request]:
     """The request, and others whose rings are so many times smaller each."""
     yield request
-    while request.action is Action.RECORD and request.capacity > _LEAST:
+    while request.action is not Action.COUNT and request.capacity > _LEAST:
         request = replace(request, capacity=max(request.capacity // by, _LEAST))
         yield request
 
 
-def _shallower(field: str) -> str:
+def _shallower(fields: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(map(_shallower_field, fields))
+
+
+def _shallower_field(field: str) -> str:
     stack = stack_of(field)
     return field if stack is None or stack.words <= _SHALLOWEST else str(replace(stack, words=stack.words // 2))
 

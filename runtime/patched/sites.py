@@ -172,10 +172,9 @@ class SiteTable:
         return make(self.manifest.trampolines[0] + self._distance, self._in_order[0]) is not None
 
     @property
-    def is_counted(self) -> bool:
-        """Whether all that is enabled only counts."""
-        ways = self._probe_actions.ways()[self.active]
-        return bool((ways <= Way.RECORD).all())
+    def is_recorded(self) -> NDArray[np.bool_]:
+        """For each site, whether something that is enabled there does more than to count."""
+        return self._with_probes(self.active & (self._probe_actions.ways() > Way.RECORD))
 
     @property
     def active(self) -> NDArray[np.bool_]:
@@ -185,8 +184,11 @@ class SiteTable:
     @property
     def active_sites(self) -> NDArray[np.bool_]:
         """For each site, whether anything happens there."""
+        return self._with_probes(self.active)
+
+    def _with_probes(self, rows: NDArray[np.bool_]) -> NDArray[np.bool_]:
         enablings, found = self.manifest.enablings, np.zeros(len(self._addresses), np.bool_)
-        found[enablings["site"][self.active[enablings["probe"]]]] = True
+        found[enablings["site"][rows[enablings["probe"]]]] = True
         return found
 
     def arm(self, memory: GuestRam, trap: TrapPath) -> None:

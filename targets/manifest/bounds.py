@@ -19,7 +19,7 @@ from kinst.targets.instruction import Flow, Verdict
 from kinst.targets.manifest.records import Manifest, ProbeKind, probe_keys
 from kinst.targets.patch import LONGEST
 from kinst.targets.probe_ids import FIRST_PROBE_ID
-from kinst.targets.standalone import MOST_FIELDS, WORD, Action
+from kinst.targets.standalone import MOST_FIELDS, MOST_FORMS, WORD, Action, Standalone
 
 Tables = Mapping[str, NDArray[np.void]]
 _REFERENCES = (
@@ -151,14 +151,24 @@ def _check_jumps(manifest: Manifest) -> None:
 def _check_standalone(manifest: Manifest) -> None:
     found = manifest.standalone
     if found is None:
-        _require(not len(manifest.jumps), "jumps in an image that is not standalone")
+        _require(not (len(manifest.jumps) or manifest.forms), "jumps in an image that is not standalone")
         return
     if found.action is Action.COUNT:
         is_right = not (found.capacity or found.fields or found.waits) and found.size == WORD * len(manifest.sites)
     else:
-        is_right = found.capacity.bit_count() == 1 and found.size == found.ring_size
-    _require(is_right and len(found.fields) <= MOST_FIELDS, "counters or a ring of another size than it says")
+        is_right = found.capacity.bit_count() == 1 and found.size == found.kept_size
+    is_right &= all(len(form) <= MOST_FIELDS for form in found.record_forms)
+    _require(is_right, "counters or a ring of another size than it says")
+    _check_forms(manifest.forms, found, len(manifest.sites))
     _require(max(found.address, found.load_address) + found.size < 1 << 64, "counters past the address space")
+
+
+def _check_forms(forms: bytes, found: Standalone, sites: int) -> None:
+    """Check what each site of a mix keeps."""
+    is_mix = found.action is Action.MIX
+    is_right = len(forms) == sites * is_mix and found.counters == forms.count(0)
+    is_right &= max(forms, default=0) <= len(found.forms) <= MOST_FORMS * is_mix
+    _require(is_right, "sites whose records have a form that there is not")
 
 
 def _check_functions(manifest: Manifest) -> None:

@@ -6,7 +6,7 @@ characters in it.
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any, Final
 
 from kinst.targets.arch.registry import NAMES
@@ -115,8 +115,16 @@ def _standalone(
 ) -> Standalone:
     known = Action(_one_of(action, tuple(Action)))
     bounds = address_of(address), address_of(load_address), number_of(size, _MOST_BYTES)
-    texts = tuple(map(text_of_value, fields))
-    return Standalone(known, *bounds, number_of(capacity, _MOST_BYTES), texts, waits=bool(number_of(waits, 2)))
+    found = Standalone(known, *bounds, number_of(capacity, _MOST_BYTES), waits=bool(number_of(waits, 2)))
+    if known is not Action.MIX:
+        return replace(found, fields=tuple(map(text_of_value, fields)))
+    counters, *forms = fields
+    texts = (text_of_value(form) for form in forms)
+    return replace(
+        found,
+        forms=tuple(tuple(text.split(",")) if text else () for text in texts),
+        counters=number_of(counters, _MOST_BYTES),
+    )
 
 
 def _static(value: Mapping[str, Any]) -> StaticProbe:

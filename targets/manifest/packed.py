@@ -4,7 +4,8 @@ The packed form, all little-endian: the header of `kinst.targets.manifest.seal`,
 
     JSON head: every scalar field and the number of records of each kind
     sites, probes, enablings, functions, names, numbers, symbols, strings, and of jumps their places, what was there
-    and their code: see `kinst.targets.manifest.tables`
+    and their code; and in format 10 alone, of a standalone image whose sites keep different things, the form of each
+    site: see `kinst.targets.manifest.tables`
 
 The content is untrusted. Digests are compared first; then every number and text is bounded.
 """
@@ -32,7 +33,7 @@ from kinst.targets.manifest.records import (
     ProbeKind,
     probe_keys,
 )
-from kinst.targets.manifest.seal import FORMAT_VERSION, SECTION, opened, sealed
+from kinst.targets.manifest.seal import FORMAT_VERSION, MIXED_VERSION, SECTION, opened, sealed
 from kinst.targets.manifest.tables import LEAST_BOUND, packed_table, read_tables
 from kinst.targets.method import Method
 
@@ -62,9 +63,10 @@ TEXT_SECTION: Final = ".kinst.text"
 _RECORDS: Final = {
     "sites": SITE, "probes": PROBE, "enablings": ENABLING, "functions": FUNCTION, "names": np.dtype("u1"),
     "numbers": NUMBER, "symbols": SYMBOL, "strings": np.dtype("u1"),
-    "jumps": JUMPS, "jump_originals": np.dtype("u1"), "jump_code": np.dtype("u1"),
+    "jumps": JUMPS, "jump_originals": np.dtype("u1"), "jump_code": np.dtype("u1"), "forms": np.dtype("u1"),
 }  # fmt: skip
-_TEXTS: Final = ("names", "strings", "jump_originals", "jump_code")  # whose records are bytes
+_TEXTS: Final = ("names", "strings", "jump_originals", "jump_code", "forms")  # whose records are bytes
+_FORMS: Final = "forms"  # the table that only a mix has
 # Bytes of tables for each byte of the file: a site has 40 and more there, and takes an instruction and a slot of the
 # file.
 _MOST_PER_BYTE: Final = 16
@@ -79,8 +81,10 @@ def pack_manifest(manifest: Manifest) -> bytes:
 def manifest_parts(manifest: Manifest, like: memoryview | None = None) -> list[memoryview]:
     """The packed manifest in pieces. `like` is how a file has it: versions of zstd compress differently. If it says the
     same, the file's bytes are as good as ours."""
-    tables = (memoryview(packed_table(_table(getattr(manifest, name)))) for name in _RECORDS)
-    parts = sealed(packed_head(manifest, tuple(_RECORDS)), *tables)
+    names = tuple(name for name in _RECORDS if name != _FORMS or manifest.forms)
+    tables = (memoryview(packed_table(_table(getattr(manifest, name)))) for name in names)
+    version = MIXED_VERSION if manifest.forms else FORMAT_VERSION
+    parts = sealed(packed_head(manifest, names), *tables, version=version)
     if like is None or b"".join(parts) == like or not _is_like(like, manifest, parts[1]):
         return parts
     return [like]
@@ -92,7 +96,7 @@ def _is_like(data: memoryview, manifest: Manifest, head: memoryview) -> bool:
     most = sum(table.nbytes for table in tables.values())
     try:
         said, body = opened(data)
-        found = dict(read_tables(body, read_head(said)[1], _RECORDS, most))
+        found = dict(read_tables(body, {_FORMS: 0, **read_head(said)[1]}, _RECORDS, most))
     except (ManifestError, *_DAMAGES):
         return False
     return said == head and all(np.array_equal(found[name], table) for name, table in tables.items())
@@ -111,7 +115,7 @@ def unpack_manifest(data: bytes | memoryview, most: int = LEAST_BOUND) -> Manife
     head, body = opened(memoryview(data).cast("B"))
     try:
         fields, counts = read_head(head)
-        tables = dict(read_tables(body, counts, _RECORDS, most))
+        tables = dict(read_tables(body, {_FORMS: 0, **counts}, _RECORDS, most))
     except _DAMAGES as error:
         raise ManifestError(f"manifest: damaged: {_why(error)}") from error
     check_tables(tables)

@@ -82,6 +82,7 @@ class Manifest:
     inlined: tuple[InlinedName, ...] = ()  # what names that mean inlined copies came to
     patches: tuple[Patch, ...] = ()  # in address order; what the originals of sites already have
     standalone: Standalone | None = None  # of an image whose sites are jumps
+    forms: bytes = b""  # of a mix, what each of its sites keeps: 0 if it counts, else a form of its records, from 1
     jumps: NDArray[np.void] = field(default_factory=lambda: NO_JUMPS)  # JUMPS: what it has instead of breakpoints
     jump_originals: bytes = b""  # what was there before, one after the other
     jump_code: bytes = b""  # what is there now
@@ -117,6 +118,12 @@ class Manifest:
             return self.sites[:0]
         deferred = self.is_deferred
         return self.sites[~deferred] if deferred.any() else self.sites
+
+    @property
+    def site_forms(self) -> NDArray[np.intp]:
+        """For each site of a standalone image, which of `Standalone.record_forms` it records; -1: it counts."""
+        assert self.standalone is not None, "others keep nothing"
+        return self.standalone.forms_at(len(self.sites), self.forms)
 
     def function_name(self, row: int) -> str:
         """Name of the function in `row` of `functions`."""

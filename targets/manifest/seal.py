@@ -3,7 +3,7 @@
 All little-endian:
 
     0   8  magic "KINSTMAN"
-    8   4  format version: 9, the only one that is read
+    8   4  format version: 9; 10 has a table more, which those that read 9 must not miss. No others are read
    12   4  CRC-32 of the 12 bytes before it and of everything after it
    16   8  size of the whole manifest
    24   4  size of the JSON head that follows, padded with blanks to a multiple of 8
@@ -25,6 +25,7 @@ from kinst.targets.errors import ManifestError
 
 MAGIC: Final = b"KINSTMAN"
 FORMAT_VERSION: Final = 9  # smaller numbers were used before the first release: none of them can mean another format
+MIXED_VERSION: Final = 10
 SECTION: Final = ".kinst.manifest"
 _FIRST: Final = struct.Struct("<8sI")
 _SIZES: Final = struct.Struct("<QII")
@@ -33,10 +34,10 @@ _SIZED: Final = _CHECKED + _SIZES.size
 _DIGEST_SIZE: Final = 32
 
 
-def sealed(head: memoryview, *tables: memoryview) -> list[memoryview]:
+def sealed(head: memoryview, *tables: memoryview, version: int = FORMAT_VERSION) -> list[memoryview]:
     """Header, head and tables: a whole manifest, in parts."""
     size = _SIZED + _DIGEST_SIZE + len(head) + sum(map(len, tables))
-    first, sizes = _FIRST.pack(MAGIC, FORMAT_VERSION), _SIZES.pack(size, len(head), 0)
+    first, sizes = _FIRST.pack(MAGIC, version), _SIZES.pack(size, len(head), 0)
     digest = _digest((first, sizes, head, *tables))
     check = _checksum((first, sizes, digest, head, *tables))
     return [memoryview(first + check + sizes + digest), head, *tables]
@@ -53,10 +54,10 @@ def opened(view: memoryview) -> tuple[memoryview, memoryview]:
     _, version = _FIRST.unpack_from(view)
     if _checksum((view[: _FIRST.size], view[_CHECKED:])) != view[_FIRST.size : _CHECKED]:
         raise ManifestError("manifest: damaged: its checksum does not match")
-    if version != FORMAT_VERSION:
+    if version not in (FORMAT_VERSION, MIXED_VERSION):
         raise ManifestError(
-            f"manifest: is of format {version}, and this kinst-rewrite reads {FORMAT_VERSION}: patch the original "
-            "again, or use the version that patched it"
+            f"manifest: is of format {version}, and this kinst-rewrite reads {FORMAT_VERSION} and {MIXED_VERSION}: "
+            "patch the original again, or use the version that patched it"
         )
     size, head_size, zero = _SIZES.unpack_from(view, _CHECKED)
     body = _SIZED + _DIGEST_SIZE

@@ -23,6 +23,8 @@ _LOOKS: Final = (Look.PROBE, Look.REGISTERS, Look.LATER, Look.NOW)
 _FORMS: Final = (("fbt::{name}:entry", 70), ("fbt::{name}:return", 25), ("{part}", 5))
 # Called first, with registers left as each machine begins; and what reads its device tree.
 _OF_MACHINES: Final = ("start_high", "kmain", "machine_start")
+# Called at ticks of the clock, of which a QEMU on a busy host has more.
+_OF_TICKS: Final = ("callout_process", "critical_exit_preempt")
 _OF_COUNTS: Final = ("count()", "sum(3)", "max(id)", "avg(7)", "quantize(5)")
 _AT_ENTRIES: Final = ("caller", "stack(2)", "stack(3)", "stackdepth")  # within a function they may not be recorded
 _FIRST: Final = ("g0 = 5", "arr[1] = 3", "self->a = 7", "gs = strjoin(gs, probename)")
@@ -63,9 +65,10 @@ class _Drawing:
     def __init__(self, draw: random.Random, subject: Subject) -> None:
         self._draw, self._subject = draw, subject
         self._say = Expressions(draw, subject.registers, RECORDED)
-        entries = [name for name, _ in subject.entries if name not in subject.timed]
+        entries = [name for name, _ in subject.entries if name not in {*subject.timed, *_OF_TICKS}]
         self._jumps = jumps(subject.name)
         entries = [name for name in entries if (name, ProbeKind.FBT_ENTRY) in self._jumps and name not in _OF_MACHINES]
+        self._entries = entries
         self._functions = draw.sample(entries, min(len(entries), draw.choice((1, 2, 4, 8))))
         self._places = [one for one in subject.instructions if one[0] not in {*subject.timed, *_OF_MACHINES}]
         self._used: list[tuple[str, ...]] = []  # probes of clauses so far
@@ -74,13 +77,15 @@ class _Drawing:
     def program(self) -> Program:
         """All of it."""
         draw = self._draw
-        # All sites record what any clause reads, and within a function nothing tells arguments: there, all only count.
-        looks = (Look.PROBE,) if draw.random() < 0.15 else _LOOKS
-        clauses = [self._clause(draw.choice(looks)) for _ in range(draw.choice((1, 2, 2, 3, 4)))]
-        if looks is not _LOOKS:
+        clauses = [self._clause(draw.choice(_LOOKS)) for _ in range(draw.choice((1, 2, 2, 3, 4)))]
+        # Within a function nothing tells arguments: sites there count, while others record.
+        if draw.random() < 0.25:
             clauses.append(Clause(self._within(), "", (f"@within[probefunc, probename] = {draw.choice(_OF_COUNTS)}",)))
-        elif draw.random() < 0.2:
+        if draw.random() < 0.25:
+            clauses.append(Clause(self._every(), "", (f"@every[probefunc] = {draw.choice(_OF_COUNTS)}",)))
+        if draw.random() < 0.2:
             clauses += self._nested()
+        draw.shuffle(clauses)
         if draw.random() < 0.3:
             clauses.append(Clause(("BEGIN",), "", (draw.choice(_FIRST),)))
         if draw.random() < 0.5:
@@ -108,6 +113,13 @@ class _Drawing:
         found = tuple(dict.fromkeys(self._probe() for _ in range(self._draw.choice((1, 1, 2, 4)))))
         self._used.append(found)
         return found
+
+    def _every(self) -> tuple[str, ...]:
+        """The entries of more functions than others look at, which only count."""
+        names = sorted({*self._entries} - {*self._functions})
+        return tuple(
+            f"fbt::{name}:entry" for name in (*self._functions[:1], *self._draw.sample(names, min(len(names), 9)))
+        )
 
     def _within(self) -> tuple[str, ...]:
         """Instructions within functions, of which few can be jumps, and whose arguments nothing tells."""

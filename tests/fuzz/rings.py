@@ -9,21 +9,26 @@ from hypothesis import strategies as st
 
 from kinst.runtime.tracing.standalone.findings import Findings
 from kinst.targets.errors import MachineError
-from kinst.targets.standalone import RING_HEAD, WORD, Action, Standalone
+from kinst.targets.standalone import WORD, Action, Standalone
 from tests.fuzz.kind import Finding, Kind
 
 _ADDRESS: Final = 0x8010_0000
 _SITES: Final = 3
 _FIELDS: Final = ("arg0", "time")
+_FORMS: Final = {
+    Action.COUNT: np.full(_SITES, -1),
+    Action.RECORD: np.zeros(_SITES, np.intp),
+    Action.MIX: np.array([-1, 0, 1]),
+}
 _WORDS: Final = st.one_of(st.integers(0, 9), st.integers(0, (1 << 64) - 1), st.sampled_from(((1 << 64) - 1, 1 << 63)))
 Look = tuple[list[tuple[int, int]], bool]  # words that are stored before it, by place; whether it is the last
 
 
 def _run(given: tuple[Action, int, list[Look]], _folder: Path) -> None:
     action, power, looks = given
-    size = WORD * _SITES if action is Action.COUNT else RING_HEAD + (1 << power) * WORD * (2 + len(_FIELDS))
-    kept = Standalone(action, _ADDRESS, _ADDRESS, size, 1 << power, _FIELDS)
-    memory, findings = np.zeros(size // WORD, "<u8"), Findings(kept, _SITES)
+    kept, forms = _kept(action, 1 << power), _FORMS[action]
+    size = WORD * _SITES if action is Action.COUNT else kept.kept_size
+    memory, findings = np.zeros(size // WORD, "<u8"), Findings(kept, forms)
 
     def read(address: int, count: int) -> bytes:
         start = address - _ADDRESS
@@ -40,8 +45,14 @@ def _run(given: tuple[Action, int, list[Look]], _folder: Path) -> None:
             continue
         if len(found.records) > kept.capacity or (len(found.records) and found.records[:, 0].max() >= _SITES):
             raise Finding(f"{len(found.records)} records of {kept.capacity}")
-        if found.lost < 0:
-            raise Finding(f"{found.lost} are lost")
+        if found.lost < 0 or (forms[found.records[:, 0].astype(np.intp)] < 0).any():
+            raise Finding(f"{found.lost} are lost, or one is of a site that counts")
+
+
+def _kept(action: Action, capacity: int) -> Standalone:
+    if action is Action.MIX:
+        return Standalone(action, _ADDRESS, _ADDRESS, 0, capacity, forms=(_FIELDS, ()), counters=1)
+    return Standalone(action, _ADDRESS, _ADDRESS, 0, capacity, _FIELDS)
 
 
 _STORES: Final[st.SearchStrategy[Any]] = st.lists(st.tuples(st.integers(0, 80), _WORDS), max_size=12)

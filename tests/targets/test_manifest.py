@@ -23,10 +23,10 @@ from kinst.targets.manifest.packed import (
     pack_manifest,
     unpack_manifest,
 )
-from kinst.targets.manifest.seal import sealed
+from kinst.targets.manifest.seal import MIXED_VERSION, sealed
 from kinst.targets.manifest.tables import packed_table, read_tables
 from kinst.targets.patch import LONGEST, Patch
-from kinst.targets.standalone import WORD, Action, Standalone
+from kinst.targets.standalone import WORD, Action, Standalone, note_of
 
 
 def manifest_of(count: int) -> Manifest:
@@ -107,12 +107,13 @@ def test_a_cut_at_any_byte_is_found() -> None:
         unpack_manifest(data + bytes(8))
 
 
-@pytest.mark.parametrize("version", [*range(FORMAT_VERSION), FORMAT_VERSION + 1, 1 << 31])
+@pytest.mark.parametrize("version", [*range(FORMAT_VERSION), MIXED_VERSION + 1, 1 << 31])
 def test_another_format_says_so(version: int) -> None:
     """Whatever else there may be in it."""
     other = b"KINSTMAN" + struct.pack("<I", version), b"what another version has to say"
     data = other[0] + struct.pack("<I", zlib.crc32(b"".join(other))) + other[1]
-    what = rf"format {version}, and this kinst-rewrite reads {FORMAT_VERSION}: patch the original again, or use"
+    read = f"{FORMAT_VERSION} and {MIXED_VERSION}"
+    what = rf"format {version}, and this kinst-rewrite reads {read}: patch the original again, or use"
     with pytest.raises(ManifestError, match=what):
         unpack_manifest(data)
 
@@ -280,6 +281,52 @@ def jumping() -> Manifest:
 
 def test_jumps_are_read_back() -> None:
     assert_equal(unpack_manifest(pack_manifest(jumping())), jumping())
+
+
+def mixed() -> Manifest:
+    """One whose first site counts, and whose second one records nothing but that it was hit."""
+    kept = Standalone(Action.MIX, 0x1000, 0x1000, 0, 4, forms=(("arg0", "time"), ()), counters=1)
+    return replace(jumping(), standalone=replace(kept, size=kept.kept_size), forms=bytes([0, 2]))
+
+
+def test_what_each_site_keeps_is_read_back_and_told_as_another_format() -> None:
+    """Who does not know of it must not take the image for one without it."""
+    packed = pack_manifest(mixed())
+    assert_equal(unpack_manifest(packed), mixed())
+    assert struct.unpack_from("<I", packed, 8) == (MIXED_VERSION,)
+    assert struct.unpack_from("<I", pack_manifest(jumping()), 8) == (FORMAT_VERSION,)
+    assert mixed().site_forms.tolist() == [-1, 1]
+    assert jumping().site_forms.tolist() == [-1, -1]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"forms": b""},
+        {"forms": bytes([0])},
+        {"forms": bytes([0, 3])},
+        {"forms": bytes([1, 2])},
+        {"forms": bytes(2)},
+        {"standalone": jumping().standalone},
+        {"standalone": replace(mixed().standalone, counters=2)},  # type: ignore[type-var]  # there is one
+        {"standalone": replace(mixed().standalone, counters=1 << 40)},  # type: ignore[type-var]
+        {"standalone": replace(mixed().standalone, forms=((),))},  # type: ignore[type-var]
+    ],
+)
+def test_forms_that_cannot_be_are_damage(changes: dict[str, Any]) -> None:
+    with pytest.raises(ManifestError, match=r"damaged: (sites whose|counters or)"):
+        unpack_manifest(pack_manifest(replace(mixed(), **changes)))
+
+
+def test_the_note_of_a_mix_says_the_form_of_each_site() -> None:
+    kept, forms = mixed().standalone, mixed().forms
+    assert kept is not None
+    note = note_of(kept, 2, forms)
+    owner, size, kind = struct.unpack_from("<III", note)
+    assert (owner, kind, len(note)) == (6, 1, 20 + size)
+    assert struct.unpack_from("<9Q", note, 20) == (2, 2, 0x1000, 0x1000, kept.size, 2, 4, 1, 11)
+    assert note[20 + 72 :] == b"arg0,time;;".ljust(16, b"\0") + forms.ljust(8, b"\0")
+    assert kept.ring == 0x1040
 
 
 @pytest.mark.parametrize(

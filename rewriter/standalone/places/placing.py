@@ -7,7 +7,7 @@ jumps, and `_NEAREST` to `_FARTHEST` bytes away. The same is done where `Request
 detected.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -65,6 +65,7 @@ def placed(
     Raises:
         PlacementError: something else is there, or nothing proves that the guest leaves any place alone.
     """
+    request = replace(request, counters=manifest.forms.count(0))
     image, size = program.image, _data_size(manifest, request)
     if request.has_room:
         beside = _behind if image.facts.linux.room.is_behind else _in_front
@@ -72,13 +73,13 @@ def placed(
     gaps = from_address(inside.code, base) if base is not None else inside.code
     data = inside.data_place(size) if request.data_base is None else request.data_base
     if gaps and data is not None:
-        return Places(gaps, NOWHERE, _standalone(request, *_data_place(image, inside, gaps[0][0], data, size), size))
+        return Places(gaps, NOWHERE, request.kept_at(*_data_place(image, inside, gaps[0][0], data, size), size))
     code = probed_code(manifest.sites["address"], image.facts.trampoline_window)
     if base is None and inside.unfiled and data is not None:
         first, end = inside.unfiled
         gap = _free(image, code, min(code_size, end - first), first, _CODE)
         own = ((gap.address, gap.end),)
-        return Places(own, gap, _standalone(request, *_data_place(image, inside, code, data, size), size))
+        return Places(own, gap, request.kept_at(*_data_place(image, inside, code, data, size), size))
     if base is None and len(program.patched_at_boot):  # Linux maps only itself
         raise PlacementError(_too_much(inside, image, code_size, size))
     if base is not None or is_hosted(image):
@@ -98,7 +99,7 @@ def _in_front(image: Image, manifest: Manifest, request: Request, code_size: int
     data = start - (size + -size % page)
     segment = _free(image, code, end - start, start, _CODE)
     load_address = (data - physical_distance(image.segments, code)) % (1 << 64)
-    return Places(((start, end),), segment, _standalone(request, data, load_address, size))
+    return Places(((start, end),), segment, request.kept_at(data, load_address, size))
 
 
 def _behind(image: Image, manifest: Manifest, request: Request, code_size: int, size: int) -> Places:
@@ -163,7 +164,7 @@ def _with_segment(
         if address < segment.end and segment.address < address + size:
             raise PlacementError(f"{_DATA}: {size:#x} bytes at {address:#x} are where the trampolines are")
     own = ((segment.address, segment.address + code_size),)
-    return Places(own, segment, _standalone(request, address, load_address, size))
+    return Places(own, segment, request.kept_at(address, load_address, size))
 
 
 def _nothing_known(image: Image, has: int, wanted: int) -> str:
@@ -193,14 +194,10 @@ def _too_much(inside: SpareSpace, image: Image, code: int, data: int) -> str:
     )
 
 
-def _standalone(request: Request, address: int, load_address: int, size: int) -> Standalone:
-    return Standalone(request.action, address, load_address, size, request.capacity, request.fields, request.waits)
-
-
 def _data_size(manifest: Manifest, request: Request) -> int:
     if request.action is Action.COUNT:
         return WORD * len(manifest.sites)
-    return request.ring_size
+    return request.kept_size
 
 
 def _data_place(image: Image, inside: SpareSpace, code: int, base: int, size: int) -> tuple[int, int]:

@@ -59,7 +59,7 @@ def kernel_of(image: Image, manifest: Manifest | None = None) -> Segment | None:
 def in_room(request: Request, memory: int) -> Request:
     """The request for an image that has a room, in a machine with so many bytes of RAM: most of these are left to the
     guest."""
-    while request.ring_size > memory // _RING_SHARE and request.capacity > _LEAST:
+    while request.kept_size > memory // _RING_SHARE and request.capacity > _LEAST:
         request = replace(request, capacity=request.capacity // 2)
     return replace(request, has_room=True)
 

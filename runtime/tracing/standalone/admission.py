@@ -12,7 +12,7 @@ from kinst.runtime.trap.delivery import Delivery, Way
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.errors import KinstError
 from kinst.targets.manifest.packed import Manifest, ProbeKind
-from kinst.targets.standalone import TIME, Action, Standalone
+from kinst.targets.standalone import TIME, Standalone
 
 _READS: Final = "it reads arguments or registers"
 
@@ -76,7 +76,8 @@ class Admission:
         Raises:
             KinstError: it reads what the image does not keep.
         """
-        kinds = set(self._manifest.probes["kind"][np.isin(self._identifiers, probes)].tolist())
+        chosen = np.isin(self._identifiers, probes)
+        kinds = set(self._manifest.probes["kind"][chosen].tolist())
         wanted = needs(clause)
         # A clause that could be counted with breakpoints needs nothing but the counters. Any other needs records.
         why = _READS if delivery.way is Way.RECORD else delivery.why
@@ -88,15 +89,25 @@ class Admission:
         fields = [*arguments, *registers_of(wanted, self._arch), *([TIME] if wanted.has_time else [])]
         if wanted.others:
             raise KinstError(f"{clause.description}: no image records {', '.join(sorted(wanted.others))}")
-        if self._kept.action is Action.COUNT:
+        kept = self._kept_at(chosen)
+        if kept is None:
             raise self._refusal(clause, f"{why}, and the image only counts", fields)
-        held = {*self._kept.fields, *(name for name, held in arguments.items() if held in self._kept.fields)}
+        held = {*kept, *(name for name, held in arguments.items() if held in kept)}
         missing = [name for name in fields if name not in held]
         if missing:
             raise self._refusal(clause, f"the image does not record {', '.join(missing)}", fields)
         if wanted.has_threads and not self._has_warned:
             self._has_warned = True
             self._warn("records do not tell threads from each other: self-> is the same in all of them")
+
+    def _kept_at(self, chosen: NDArray[np.bool_]) -> frozenset[str] | None:
+        """The fields that the records of all sites of some probes have, which are chosen among the manifest's; None: a
+        site only counts."""
+        enablings = self._manifest.enablings
+        forms = np.unique(self._manifest.site_forms[enablings["site"][chosen[enablings["probe"]]]]).tolist()
+        if forms[:1] == [-1]:
+            return None
+        return frozenset.intersection(*(frozenset(self._kept.record_forms[form]) for form in forms))
 
     def _check_counts(self, clause: Clause, wanted: Needs, why: str) -> None:
         """Refuse a clause that would print with jumps anything else than with breakpoints."""

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from kinst.runtime.hits.actions import Alike, alike_of
 from kinst.runtime.hits.distinct import distinct
-from kinst.runtime.tracing.standalone.columns import Columns, CpuSource
+from kinst.runtime.tracing.standalone.columns import CpuSource
+from kinst.runtime.tracing.standalone.forms import Form, Forms
 from kinst.runtime.trap.trap import Enabling
 
 _SITE: Final = 0  # the column
@@ -29,8 +30,9 @@ Records = NDArray[np.uint64]
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """Records of one kind have the same meaning. `columns`: what is read, without the stack."""
+    """Records of one kind have the same meaning, and the same form. `columns`: what is read, without the stack."""
 
+    form: int
     columns: tuple[int, ...]
     has_stack: bool
     clauses: tuple[int, ...]  # their identities; none where the site is among the columns
@@ -86,16 +88,9 @@ class Turns:
 class AlikeRecords:
     """The sites of one image."""
 
-    def __init__(
-        self,
-        columns: Columns,
-        registers: dict[int, int],
-        cpu: CpuSource,
-        enablings: Callable[[int], Sequence[Enabling]],
-    ) -> None:
-        """`registers` has the columns of registers, by their index in the trap frame; `enablings` gives those of the
-        site in a row."""
-        self._columns, self._registers, self._cpu, self._enablings = columns, registers, cpu, enablings
+    def __init__(self, forms: Forms, cpu: CpuSource, enablings: Callable[[int], Sequence[Enabling]]) -> None:
+        """`enablings` gives those of the site in a row."""
+        self._forms, self._cpu, self._enablings = forms, cpu, enablings
         self._numbers: dict[_Kind, int] = {}
         self._kinds: list[_Kind | None] = [None]  # by number; the first stands for `_SINGLE`
         self._kind_of = np.zeros(0, np.int32)  # by row of a site
@@ -141,7 +136,7 @@ class AlikeRecords:
         return found
 
     def _number_of(self, row: int) -> int:
-        kind = self._kind(self._enablings(row))
+        kind = self._kind(self._forms.number(row), self._enablings(row))
         if kind is None:
             return _SINGLE
         number = self._numbers.setdefault(kind, len(self._kinds))
@@ -149,22 +144,23 @@ class AlikeRecords:
             self._kinds.append(kind)
         return number
 
-    def _kind(self, enablings: Sequence[Enabling]) -> _Kind | None:
-        """None: their records fire one by one."""
+    def _kind(self, number: int, enablings: Sequence[Enabling]) -> _Kind | None:
+        """The kind of sites whose records have the form of that number. None: their records fire one by one."""
         columns, has_stack, clauses = set[int](), False, list[int]()
+        form = self._forms.several[number]
         for one in enablings:
             alike = alike_of(one.action)
-            own = None if alike is None or id(alike) in self._faulty else self._read(one, alike)
+            own = None if alike is None or id(alike) in self._faulty else self._read(one, alike, form)
             if alike is None or own is None:
                 return None
             columns |= own
-            has_stack |= alike.reads.has_memory and self._columns.stack is not None
+            has_stack |= alike.reads.has_memory and form.columns.stack is not None
             clauses.append(id(alike))
-        return _Kind(tuple(sorted(columns)), has_stack, () if _SITE in columns else tuple(clauses))
+        return _Kind(number, tuple(sorted(columns)), has_stack, () if _SITE in columns else tuple(clauses))
 
-    def _read(self, enabling: Enabling, alike: Alike) -> set[int] | None:
+    def _read(self, enabling: Enabling, alike: Alike, form: Form) -> set[int] | None:
         """The columns that an action reads of the records of a probe; None: more than that."""
-        reads, columns, known = alike.reads, self._columns, self._registers
+        reads, columns, known = alike.reads, form.columns, form.registers
         found = {known[number] for number in reads.registers if number in known}
         if reads.has_probe:
             found.add(_SITE)
@@ -195,18 +191,16 @@ class AlikeRecords:
 
     def _keys(self, kind: _Kind, records: Records) -> Records:
         """(columns, records) what must be equal."""
-        keys = records[:, list(kind.columns)].T
-        if self._columns.cpu is None:
-            cpus = np.zeros(len(records), np.uint64)
-        else:
-            cpus = self._cpu.numbers(records[:, self._columns.cpu])
+        keys, cpu = records[:, list(kind.columns)].T, self._forms.several[kind.form].columns.cpu
+        cpus = np.zeros(len(records), np.uint64) if cpu is None else self._cpu.numbers(records[:, cpu])
         return np.ascontiguousarray(np.concatenate([keys, cpus[None]]))
 
     def without(self, group: Group, records: Records, words: set[int]) -> tuple[int, Group | None]:
         """How many of a group are equal to its first in some words of the stack as well, and the others."""
         if group.rows is None or group.hits == 1:
             return group.hits, None
-        at = self._columns.stack
+        kind = self._kinds[group.kind]
+        at = None if kind is None else self._forms.several[kind.form].columns.stack
         assert at is not None, "without a stack groups are final"
         read = records[np.ix_(group.rows, np.array(sorted(words), np.intp) + at + 1)]
         left = group.rows[(read != read[0]).any(axis=1)]

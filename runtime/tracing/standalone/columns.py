@@ -72,11 +72,3 @@ def columns_of(fields: Sequence[str], cpu: CpuSource) -> Columns:
         stack=stack,
         plain=starts[-1] if stack is None else stack,
     )
-
-
-def in_order(records: NDArray[np.uint64], columns: Columns) -> NDArray[np.uint64]:
-    """Records of all CPUs, sorted by their time, which a writer reads when it has taken its place in the ring. Those of
-    the same time stay in the order of their places."""
-    if columns.time is None or len(records) < 2:
-        return records
-    return records[np.argsort(records[:, columns.time], kind="stable")]

@@ -79,8 +79,8 @@ def _place_of_clearing(words: NDArray[np.uint64], is_cleared: NDArray[np.bool_])
 
 def start_values(kept: Standalone, sites: int, *, may_clear: bool) -> StartValues:
     """Those of an image with so many sites. A ring whose memory nobody clears needs none."""
-    if kept.action is Action.COUNT:
-        return StartValues(0, _drawn(sites), may_clear)
+    if kept.has_counters:
+        return StartValues(0, _drawn(sites if kept.action is Action.COUNT else kept.counters), may_clear)
     return StartValues(RING_HEAD - WORD, _drawn(int(may_clear)), may_clear)
 
 

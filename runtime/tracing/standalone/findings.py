@@ -6,13 +6,23 @@ record, or run on; and it may have been restarted since the last time.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import Enum
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kinst.targets.errors import MachineError
-from kinst.targets.standalone import PATIENCE, RING_HEAD, ROOM, WORD, Action, Standalone, until
+from kinst.targets.standalone import PATIENCE, RING_HEAD, ROOM, WORD, Standalone, until
+
+
+class Part(Enum):
+    """Of what an image keeps."""
+
+    ALL = "counters and records"
+    COUNTS = "counters"
+    RECORDS = "records"
+
 
 Read = Callable[[int, int], bytes]  # link address, size -> bytes
 Store = Callable[[int, int], None]  # link address, a word that is stored at once
@@ -35,36 +45,40 @@ class Found:
 class Findings:
     """The counters or the ring of records of one standalone image."""
 
-    def __init__(self, standalone: Standalone, sites: int) -> None:
-        """`sites` is the number of sites in the manifest."""
-        self._kept = standalone
-        self._sites = sites
-        self._hits = np.zeros(sites, np.uint64)  # the counters at the last time
+    def __init__(self, standalone: Standalone, forms: NDArray[np.intp]) -> None:
+        """`forms` says of each site in the manifest which form its records have; -1: it counts."""
+        self._kept, self._forms = standalone, forms
+        self._counting = np.flatnonzero(forms < 0) if standalone.has_counters else np.zeros(0, np.intp)
+        self._hits = np.zeros(len(self._counting), np.uint64)  # the counters at the last time
         self._next = 0  # the record to take next
         self._awaited, self._looked = -1, 0  # a record that was not finished the last times, and how often that was
         self._until = 0  # there is room for the records before this one; 0: writers do not wait
         self._gave_up = False
 
-    def take(self, read: Read, *, is_last: bool, store: Store | None = None) -> Found:
-        """What is new. A record that is not finished is left for the next time, once, unless this is the last. With
-        `store` writers that wait get room, and records are awaited longer, since none is overwritten meanwhile.
+    def take(self, read: Read, part: Part = Part.ALL, *, is_last: bool, store: Store | None = None) -> Found:
+        """What is new, of counters or of the ring. A record that is not finished is left for the next time, once,
+        unless this is the last. With `store` writers that wait get room, and records are awaited longer, since none is
+        overwritten meanwhile.
 
         Raises:
             MachineError: this cannot be what the image wrote.
         """
-        if self._kept.action is Action.COUNT:
-            return Found(self._counted(read), self._words(b""))
+        hits = np.zeros(len(self._forms), np.uint64)
+        if part is not Part.RECORDS:
+            hits[self._counting] = self._counted(read)
+        if part is Part.COUNTS or not self._kept.has_ring:
+            return Found(hits, self._words(b""))
         self._gave_up = False
         records, lost = self._recorded(read, is_last=is_last)
         if store is not None:
             self._until = self._next + self._kept.capacity
-            store(self._kept.address + PATIENCE, _LOOKS)
-            store(self._kept.address + ROOM, until(self._until))
-        return Found(np.zeros(self._sites, np.uint64), records, lost, self._gave_up)
+            store(self._kept.ring + PATIENCE, _LOOKS)
+            store(self._kept.ring + ROOM, until(self._until))
+        return Found(hits, records, lost, self._gave_up)
 
     def _begun(self, read: Read) -> int:
         """The number of records that were begun, without those whose writers wait for room."""
-        words = np.frombuffer(read(self._kept.address, RING_HEAD), "<u8")
+        words = np.frombuffer(read(self._kept.ring, RING_HEAD), "<u8")
         begun = int(words[0])
         if self._until and begun > self._until:
             if words[ROOM // WORD]:
@@ -73,8 +87,11 @@ class Findings:
         return begun
 
     def _counted(self, read: Read) -> NDArray[np.uint64]:
-        """New hits by site. Counters only grow: one that has shrunk means that the guest was restarted."""
-        hits = np.frombuffer(read(self._kept.address, WORD * self._sites), "<u8")
+        """New hits of the sites that count. Counters only grow: one that has shrunk means that the guest was
+        restarted."""
+        if not len(self._counting):
+            return self._hits
+        hits = np.frombuffer(read(self._kept.address, WORD * len(self._counting)), "<u8")
         new = np.where(hits >= self._hits, hits - self._hits, hits)
         self._hits = hits
         return new
@@ -105,9 +122,15 @@ class Findings:
         chosen = is_done & (numbers < np.uint64(self._next))
         lost += self._next - first - int(chosen.sum())
         records = places[chosen, 1:]
-        if len(records) and int(records[:, 0].max()) >= self._sites:
-            raise MachineError(f"the records at {kept.address:#x} are of sites that the image does not have")
+        self._check_sites(records[:, 0])
         return records, lost
+
+    def _check_sites(self, rows: NDArray[np.uint64]) -> None:
+        """Raise MachineError if nothing is recorded there."""
+        if not len(rows):
+            return
+        if int(rows.max()) >= len(self._forms) or int(self._forms[rows.astype(np.intp)].min()) < 0:
+            raise MachineError(f"the records at {self._kept.ring:#x} are of sites that the image does not have")
 
     def _end(self, unfinished: NDArray[np.uint64]) -> int | None:
         """The record to begin with the next time: the first unfinished one that was not awaited before, or not long
@@ -127,7 +150,7 @@ class Findings:
         while first < end:
             place = first % kept.capacity
             count = min(end - first, kept.capacity - place)
-            pieces.append(read(kept.address + RING_HEAD + place * kept.stride, count * kept.stride))
+            pieces.append(read(kept.ring + RING_HEAD + place * kept.stride, count * kept.stride))
             first += count
         return self._words(b"".join(pieces))
 

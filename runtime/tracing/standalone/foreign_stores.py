@@ -28,7 +28,7 @@ from kinst.runtime.tracing.standalone.steady_code import SteadyCode
 from kinst.targets.errors import MachineError
 from kinst.targets.kernels.leading_records import LONGEST, led_elsewhere
 from kinst.targets.manifest.packed import Manifest
-from kinst.targets.standalone import WORD, Action, Standalone
+from kinst.targets.standalone import WORD, Standalone
 
 _EVERY: Final = 64  # turns of a CPU between two checks of the counters
 _MOST_TURNS: Final = 10_000  # turns in which another store is waited for: some seconds
@@ -181,7 +181,7 @@ class ForeignStores:
 
     def _wrong_counter(self) -> str:
         """The first counter with an impossible count, as text; empty: there is none."""
-        if self._kept.action is not Action.COUNT or not self._system.memory.has(self._start, self._kept.size):
+        if not self._kept.has_counters or not self._system.memory.has(self._start, self._kept.size):
             return ""
         wrong = first_wrong(self.counted(self._system.memory.read(self._start, self._begun.size)))
         return "" if wrong is None else f"a counter at {self._kept.address + WORD * wrong:#x}"
@@ -210,8 +210,9 @@ class ForeignStores:
         place = self._place(pc if site is None else site)
         if found := self._found or self._wrong_counter():
             raise self._error(f"{found}, and goes on at {self._link(physical):#x} in {place}")
-        what = "a ring" if self._kept.action is Action.RECORD else "a counter"
-        is_data = 0 <= physical - self._start < self._kept.size
+        at, ring = physical - self._start, self._kept.ring - self._kept.address
+        what = "a ring" if self._kept.has_ring and at >= ring else "a counter"
+        is_data = 0 <= at < self._kept.size
         raise self._error(f"{what if is_data else 'a trampoline'} at {self._link(physical):#x} in {place}")
 
     def _trampoline(self, pc: int) -> int | None:

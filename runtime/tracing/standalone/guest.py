@@ -15,12 +15,12 @@ from kinst.runtime.tracing.host.surroundings import Surroundings
 from kinst.runtime.tracing.running import PAUSES
 from kinst.runtime.tracing.standalone.copies import copy_of
 from kinst.runtime.tracing.standalone.drawn_counters import CLEARED
+from kinst.runtime.tracing.standalone.findings import Part
 from kinst.runtime.tracing.standalone.foreign_stores import ForeignStores
 from kinst.runtime.tracing.standalone.probes import StandaloneProbes
 from kinst.targets.c_types import ImageTypes
 from kinst.targets.elf.header import PT_LOAD
 from kinst.targets.errors import MachineError
-from kinst.targets.standalone import Action
 
 
 class StandaloneGuest:
@@ -73,16 +73,17 @@ class StandaloneGuest:
     def _fold(self) -> None:
         """Add counts to the aggregations, before a snapshot of these. Records wait until the machine has stopped: a
         snapshot may be taken by one of their own clauses, in the middle of their replay."""
-        if self._probes.kept.action is Action.COUNT:
-            self._collect(is_last=False)
+        if self._probes.kept.has_counters:
+            self._collect(Part.COUNTS, is_last=False)
 
-    def _collect(self, *, is_last: bool) -> None:
+    def _collect(self, part: Part = Part.ALL, *, is_last: bool) -> None:
         if self._stores.is_clean(is_last=is_last):
-            self._probes.fire(self._probes.find(self._read, is_last=is_last))
+            self._probes.fire(self._probes.find(self._read, part, is_last=is_last))
 
     def _read(self, address: int, size: int) -> bytes:
-        data = self._system.memory.read(address - self._probes.kept.address + self._start, size)
-        return self._stores.counted(data) if self._probes.kept.action is Action.COUNT else data
+        kept = self._probes.kept
+        data = self._system.memory.read(address - kept.address + self._start, size)
+        return self._stores.counted(data) if kept.has_counters and address == kept.address else data
 
     def _place(self, address: int) -> str:
         """``module`function+0x1c`` for an address of the running image, which may be a physical one."""

@@ -23,8 +23,9 @@ from kinst.runtime.tracing.host.surroundings import Admit, Surroundings
 from kinst.runtime.tracing.images.image_probes import providers_of
 from kinst.runtime.tracing.images.preparing import Prepared
 from kinst.runtime.tracing.standalone.admission import Admission
-from kinst.runtime.tracing.standalone.columns import CpuSource, in_order, own_number
-from kinst.runtime.tracing.standalone.findings import Findings, Found, Read, Store
+from kinst.runtime.tracing.standalone.columns import CpuSource, own_number
+from kinst.runtime.tracing.standalone.findings import Findings, Found, Part, Read, Store
+from kinst.runtime.tracing.standalone.forms import Forms
 from kinst.runtime.tracing.standalone.record_threads import RecordThreads
 from kinst.runtime.tracing.standalone.recorded import RecordedHits
 from kinst.runtime.trap.arch.registry import emulator
@@ -33,7 +34,7 @@ from kinst.runtime.unwinding.stack_regions import StackRegions, stack_size
 from kinst.targets.c_types import ImageTypes
 from kinst.targets.errors import KinstError
 from kinst.targets.manifest.packed import Manifest
-from kinst.targets.standalone import Action, Standalone
+from kinst.targets.standalone import Standalone
 
 _CPU: Final = 0  # that of counts and drops, and of records that do not have theirs
 
@@ -119,7 +120,7 @@ class KeptProbes:
     def expect(
         self,
         kept: Standalone,
-        sites: int,
+        forms: NDArray[np.intp],
         timebase: int,
         rows: NDArray[np.intp] | None = None,
         cpu: CpuSource | None = None,
@@ -128,26 +129,30 @@ class KeptProbes:
 
         Args:
             kept: what the image keeps.
-            sites: how many sites it has.
+            forms: of its sites, as `Manifest.site_forms`.
             timebase: the frequency of the clock in records, in Hz.
             rows: for each of its sites the row in the manifest; None: the rows are equal.
             cpu: where records have the number of their CPU; None: the CPU's own number.
         """
-        self._findings, self._rows = Findings(kept, sites), rows
-        self._hits.expect(kept.fields, timebase, cpu or own_number(self._prepared.image.facts))
+        arch = self._prepared.image.facts
+        self._findings, self._rows, cpu = Findings(kept, forms), rows, cpu or own_number(arch)
+        of_sites = forms if rows is None else np.full(int(rows.max(initial=-1)) + 1, -1)
+        if rows is not None:
+            of_sites[rows] = forms
+        self._hits.expect(Forms(kept.record_forms, of_sites, cpu, arch), timebase, cpu)
 
     def begin_at(self, time: int) -> None:
         """Set at which time (ns) of the host in `surroundings` the clock in records was 0."""
         self._hits.begin_at(time)
 
-    def find(self, read: Read, *, is_last: bool, store: Store | None = None) -> Found:
+    def find(self, read: Read, part: Part = Part.ALL, *, is_last: bool, store: Store | None = None) -> Found:
         """What is new in memory, which `read` reads by link addresses; with `store` there is room for more then. Raises
         MachineError."""
         assert self._findings is not None, "expect() comes first"
-        found = self._findings.take(read, is_last=is_last, store=store)
+        found = self._findings.take(read, part, is_last=is_last, store=store)
         self._lost += found.lost
         found = found if self._rows is None else _by_rows(found, self._rows)
-        found = replace(found, records=in_order(found.records, self._hits.columns))
+        found = replace(found, records=self._hits.forms.in_order(found.records))
         self._hits.begin(found)
         return found
 
@@ -169,7 +174,7 @@ class StandaloneProbes(KeptProbes):
         super().__init__(prepared, manifest, warn)
         self.manifest: Manifest = manifest
         self.kept = kept
-        self.expect(kept, len(manifest.sites), prepared.facts.timebase)
+        self.expect(kept, manifest.site_forms, prepared.facts.timebase)
 
     def admitting(self, warn: Callable[[str], None]) -> Admission:
         """The check of clauses against what is kept. `warn` is called with warnings."""
@@ -181,7 +186,7 @@ class StandaloneProbes(KeptProbes):
 
     def check(self, sites: SiteTable | None) -> None:
         """Refuse actions in Python, which `admitting` does not see. Raises KinstError."""
-        if self.kept.action is Action.COUNT and sites is not None and not sites.is_counted:
+        if sites is not None and (sites.is_recorded & (self.manifest.site_forms < 0)).any():
             raise KinstError("an action in Python is called for each hit, and the image only counts")
 
 

@@ -16,9 +16,10 @@ from kinst.runtime.hits.actions import Additions, Alike, Batched, alike_of
 from kinst.runtime.patched.sites import Argument, ArgumentAt, SiteTable
 from kinst.runtime.tracing.host.surroundings import SCRATCH
 from kinst.runtime.tracing.standalone.alike_records import AlikeRecords, Group, Turns
-from kinst.runtime.tracing.standalone.columns import CpuSource, columns_of, own_number
+from kinst.runtime.tracing.standalone.columns import CpuSource, own_number
 from kinst.runtime.tracing.standalone.constants import ConstantMemory
 from kinst.runtime.tracing.standalone.findings import Found
+from kinst.runtime.tracing.standalone.forms import Form, Forms
 from kinst.runtime.tracing.standalone.record_memory import RecordMemory
 from kinst.runtime.tracing.standalone.record_stacks import RecordStacks
 from kinst.runtime.trap.faults import Fault, FaultKind
@@ -26,7 +27,6 @@ from kinst.runtime.trap.trap import Enabling, Firing
 from kinst.runtime.trap.trap_frame import TrapFrame
 from kinst.targets.image import Image
 from kinst.targets.manifest.packed import ProbeKind
-from kinst.targets.standalone import RETURN_ADDRESS, stack_of
 
 _CPU: Final = 0  # where no record has one
 _NANOSECONDS: Final = 1_000_000_000
@@ -61,30 +61,24 @@ class RecordedHits:
         self.memory = RecordMemory(ConstantMemory(image, self.scratch))
         self.stacks = RecordStacks(image, self.memory, program, warn)
         self._values: dict[str, int] = {}
-        self.expect((), _NANOSECONDS, own_number(self._arch))
+        cpu = own_number(self._arch)
+        self.expect(Forms((), np.zeros(0, np.intp), cpu, self._arch), _NANOSECONDS, cpu)
         self._sites: dict[int, tuple[int, tuple[Enabling, ...]]] = {}  # row -> address, what happens there
         self._table: SiteTable | None = None
         self._last = 0  # the time of the last record in ns; 0: there is none
         self._base: int | None = None  # the time at which the guest's clock was 0; None: that is not known
 
-    def expect(self, fields: Sequence[str], timebase: int, cpu: CpuSource) -> None:
-        """Set the fields of records from now on, the frequency of their clock in Hz, and where they have their CPU."""
+    def expect(self, forms: Forms, timebase: int, cpu: CpuSource) -> None:
+        """Set what records have from now on, the frequency of their clock in Hz, and where they have their CPU."""
         self._timebase, self._cpu = timebase, cpu
-        self.columns = columns_of(fields, cpu)
-        words = max((one.words for one in map(stack_of, fields) if one is not None), default=0)
-        self.stacks.expect(has_frames=words > RETURN_ADDRESS)
-        registers = self._arch.registers
-        self._numbers = {
-            registers.index(name): column for name, column in self.columns.named.items() if name in registers
-        }
-        self._known = frozenset((*self._numbers, self._arch.pc))
-        self._alike = AlikeRecords(self.columns, self._numbers, cpu, lambda row: self._site(row)[1])
+        self.forms, self._has_time = forms, False  # whether the record that fires has the time
+        self._alike = AlikeRecords(forms, cpu, lambda row: self._site(row)[1])
 
     def now(self) -> int:
         """The time that clauses see, in ns: that of the record that fires, or of the last one that did, or in BEGIN of
         the first. If records have no time it is 0 for their clauses, and the machine's time for BEGIN, END and
         timers; so it is for these after `begin_at`."""
-        if self.columns.time is None and self._registers.known:
+        if self._registers.known and not self._has_time:
             return 0
         if self._base is not None and not self._registers.known:
             return self._passing()
@@ -92,8 +86,14 @@ class RecordedHits:
 
     def begin(self, found: Found) -> None:
         """Before any record fires, set the time to that of the first."""
-        if self.columns.time is not None and not self._last and len(found.records):
-            self._last = self._nanoseconds(int(found.records[0, self.columns.time]))
+        if not self._last:
+            self._last = self._time_of(found.records, 0)
+
+    def _time_of(self, records: NDArray[np.uint64], which: int) -> int:
+        """The time, in ns, of the first (0) or the last (-1) of some records that have it; if none do, the last known
+        one."""
+        times, has_time = self.forms.times(records)
+        return self._nanoseconds(int(times[has_time][which])) if has_time.any() else self._last
 
     def begin_at(self, time: int) -> None:
         """Set at which time (ns) of the machine the guest's clock was 0: then both are one."""
@@ -151,18 +151,19 @@ class RecordedHits:
             self._fire_each(records if len(turn) == len(records) else records[turn], firing)
         for additions in used:
             additions.keep()
-        if self.columns.time is not None:
-            self._last = self._nanoseconds(int(records[-1, self.columns.time]))
+        self._last = self._time_of(records, -1)
 
     def _fire_group(
         self, group: Group, records: NDArray[np.uint64], turns: Turns, firing: Firing
     ) -> frozenset[Additions]:
         """Run what the records of a group have in common; returns to what was added."""
-        record, stack = records[group.first], self.columns.stack
-        self._show(record[: self.columns.plain].tolist(), b"" if stack is None else _words_of(record[stack:]), firing)
+        record = records[group.first]
+        form = self.forms.of(int(record[0]))
+        plain = record[: form.columns.plain].tolist()
+        self._show(form, plain, record, firing)
         done = list[Alike]()
         try:
-            for one in self._set(record[: self.columns.plain].tolist(), firing):
+            for one in self._set(form, plain, firing):
                 alike = alike_of(one.action)
                 assert alike is not None, "others fire one by one"
                 done.append(alike)
@@ -183,38 +184,39 @@ class RecordedHits:
         return found
 
     def _fire_each(self, records: NDArray[np.uint64], firing: Firing) -> None:
-        columns = self.columns
-        stacks = None if columns.stack is None else records[:, columns.stack :]
-        for row, record in enumerate(records[:, : columns.plain].tolist()):
-            self._show(record, b"" if stacks is None else _words_of(stacks[row]), firing)
-            for one in self._set(record, firing):
+        for record, plain in zip(records, self.forms.plain(records), strict=True):
+            form = self.forms.of(plain[0])
+            self._show(form, plain, record, firing)
+            for one in self._set(form, plain, firing):
                 firing.fire(one)
             self._registers.known = frozenset()
 
-    def _show(self, record: list[int], stack: bytes, firing: Firing) -> None:
-        """Set memory, and the firing's thread and CPU, to those of a record."""
-        columns, numbers = self.columns, self._numbers
-        if columns.cpu is not None:
-            firing.run_on(self._cpu.cpu(record[columns.cpu]))
-        sp, pc = numbers.get(self._arch.stack_pointer), numbers.get(self._arch.pc)
+    def _show(self, form: Form, plain: list[int], record: NDArray[np.uint64], firing: Firing) -> None:
+        """Set memory, and the firing's thread and CPU, to those of a record. `plain`: its words before the stack."""
+        columns, registers = form.columns, form.registers
+        firing.run_on(_CPU if columns.cpu is None else self._cpu.cpu(plain[columns.cpu]))
+        sp, pc = registers.get(self._arch.stack_pointer), registers.get(self._arch.pc)
+        self.stacks.expect(has_frames=form.has_frames)
         if pc is not None:
-            self.stacks.move(record[pc] - self._site(record[0])[0])
-        if columns.task is not None or stack:
-            members = {offset: record[column] for offset, column in columns.members.items()}
-            task = 0 if columns.task is None else record[columns.task]
-            self.memory.show(task, members if task else {}, 0 if sp is None else record[sp], stack)
+            self.stacks.move(plain[pc] - self._site(plain[0])[0])
+        stack = b"" if columns.stack is None else _words_of(record[columns.stack :])
+        members = {offset: plain[column] for offset, column in columns.members.items()}
+        task = 0 if columns.task is None else plain[columns.task]
+        self.memory.show(task, members if task else {}, 0 if sp is None else plain[sp], stack)
 
-    def _set(self, record: list[int], firing: Firing) -> tuple[Enabling, ...]:
+    def _set(self, form: Form, plain: list[int], firing: Firing) -> tuple[Enabling, ...]:
         """Set registers, arguments and the time to those of a record; returns what happens at its site."""
-        address, enablings = self._site(record[0])
-        self._values.update((name, record[column]) for name, column in self.columns.named.items())
-        self._registers[self._arch.pc] = address
+        address, enablings = self._site(plain[0])
+        columns, registers = form.columns, self._registers
+        self._values.clear()
+        self._values.update((name, plain[column]) for name, column in columns.named.items())
+        registers[self._arch.pc] = address
         firing.move(address)
-        for number, column in self._numbers.items():
-            self._registers[number] = record[column]
-        self._registers.known = self._known
-        if self.columns.time is not None:
-            self._last = self._nanoseconds(record[self.columns.time])
+        for number, column in form.registers.items():
+            registers[number] = plain[column]
+        registers.known, self._has_time = form.known, columns.time is not None
+        if columns.time is not None:
+            self._last = self._nanoseconds(plain[columns.time])
         return enablings
 
     def _site(self, row: int) -> tuple[int, tuple[Enabling, ...]]:

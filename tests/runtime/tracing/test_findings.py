@@ -3,9 +3,10 @@
 import struct
 from collections.abc import Sequence
 
+import numpy as np
 import pytest
 
-from kinst.runtime.tracing.standalone.findings import Findings, Found
+from kinst.runtime.tracing.standalone.findings import Findings, Found, Part
 from kinst.targets.errors import MachineError
 from kinst.targets.standalone import RING_HEAD, Action, Standalone
 
@@ -20,7 +21,7 @@ class Image:
         size = 8 * SITES if action is Action.COUNT else RING_HEAD + (capacity + 1) * 8 * (2 + len(fields))
         self.kept = Standalone(action, START, 0x9000, size, capacity, fields)
         self.data = bytearray(size)
-        self.findings = Findings(self.kept, SITES)
+        self.findings = Findings(self.kept, np.full(SITES, -1 if action is Action.COUNT else 0))
 
     def read(self, address: int, size: int) -> bytes:
         assert START <= address <= address + size <= START + len(self.data)
@@ -169,3 +170,31 @@ def test_a_record_that_is_overwritten_while_it_is_read_is_lost() -> None:
 
     found = image.findings.take(read, is_last=False)
     assert (records(found), found.lost) == ([[0, 1], [0, 2], [0, 3]], 1)
+
+
+def test_a_mix_has_counters_and_behind_them_records_as_long_as_the_longest() -> None:
+    """Sites 0 and 2 count, and site 1 records, in the shorter of two forms."""
+    kept = Standalone(Action.MIX, START, 0x9000, 0, 4, forms=(("arg0", "arg1"), ("arg0",)), counters=2)
+    assert (kept.ring, kept.stride) == (START + 64, 32)
+    data, findings = bytearray(kept.kept_size), Findings(kept, np.array([-1, 1, -1]))
+
+    def read(address: int, size: int) -> bytes:
+        assert START <= address <= address + size <= START + len(data)
+        return bytes(data[address - START : address - START + size])
+
+    def record(row: int) -> None:
+        begun = struct.unpack_from("<Q", data, 64)[0]
+        struct.pack_into("<Q", data, 64, begun + 1)
+        struct.pack_into("<3Q", data, 64 + RING_HEAD + begun % 4 * 32, begun + 1, row, 77)
+
+    struct.pack_into("<2Q", data, 0, 5, 6)
+    record(1)
+    found = findings.take(read, Part.COUNTS, is_last=False)
+    assert (found.hits.tolist(), len(found.records)) == ([5, 0, 6], 0)
+    struct.pack_into("<2Q", data, 0, 7, 6)
+    found = findings.take(read, Part.RECORDS, is_last=False)
+    assert (found.hits.tolist(), found.records[:, :2].tolist()) == ([0, 0, 0], [[1, 77]])
+    assert findings.take(read, is_last=True).hits.tolist() == [2, 0, 0]
+    record(2)
+    with pytest.raises(MachineError, match="sites that the image does not have"):
+        findings.take(read, is_last=True)

@@ -1,13 +1,15 @@
 """Fields of records -> columns, the order of all CPUs' records, and the memory that clauses read at a hit."""
 
+import random
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from kinst.runtime.clauses.scratch import Scratch
-from kinst.runtime.tracing.standalone.columns import CpuSource, columns_of, in_order, own_number
+from kinst.runtime.tracing.standalone.columns import CpuSource, columns_of, own_number
 from kinst.runtime.tracing.standalone.constants import ConstantMemory
+from kinst.runtime.tracing.standalone.forms import Forms
 from kinst.runtime.tracing.standalone.record_memory import RecordMemory
 from kinst.runtime.trap.faults import Fault
 from kinst.targets.arch.arm64 import ARM64
@@ -45,10 +47,38 @@ def test_the_cpu_is_some_bits_of_a_word_and_may_have_another_place() -> None:
 
 
 def test_records_are_in_the_order_of_time_and_else_of_their_beginning() -> None:
-    columns = columns_of(("time", "arg0"), OWN_NUMBER)
     records = np.array([[0, 30, 1], [0, 10, 2], [0, 30, 3], [0, 20, 4]], np.uint64)
-    assert in_order(records, columns)[:, 2].tolist() == [2, 4, 1, 3]
-    assert in_order(records, columns_of(("arg1", "arg0"), OWN_NUMBER)) is records
+    assert forms(("time", "arg0")).in_order(records)[:, 2].tolist() == [2, 4, 1, 3]
+    assert forms(("arg1", "arg0")).in_order(records) is records
+
+
+def test_a_record_without_a_time_stays_behind_those_that_its_cpu_took_before() -> None:
+    """Two CPUs take places one after the other, and read the time later or earlier."""
+    several = forms(("time",), ("arg0",))
+    for seed in range(200):
+        draw, taken, now = random.Random(seed), list[tuple[int, int, int]](), 0  # CPU, form, time
+        waiting: dict[int, int] = {}
+        while len(taken) < 30 or waiting:
+            cpu, now = draw.randrange(3), now + draw.randrange(2)
+            if cpu in waiting:
+                place = waiting.pop(cpu)
+                taken[place] = (cpu, 0, now)
+            elif len(taken) < 30:
+                waiting |= {cpu: len(taken)} if (form := draw.randrange(2)) == 0 else {}
+                taken.append((cpu, form, 0))
+        rows = np.array([[form, time] for _, form, time in taken], np.uint64)
+        found = several.in_order(np.column_stack([rows, np.arange(30)]).astype(np.uint64))
+        places = found[:, 2].tolist()
+        times = [taken[place][2] for place in places if taken[place][1] == 0]
+        assert times == sorted(times)
+        for cpu in range(3):
+            own = [place for place in places if taken[place][0] == cpu]
+            assert own == sorted(own), (seed, taken)
+
+
+def forms(*several: tuple[str, ...]) -> Forms:
+    """Those of sites with the same numbers."""
+    return Forms(several, np.arange(len(several)), OWN_NUMBER, ARM64)
 
 
 @pytest.fixture

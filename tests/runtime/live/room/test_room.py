@@ -137,7 +137,7 @@ def test_functions_count_before_and_after_the_mmu_is_on(image: Path) -> None:
 def test_a_ring_leaves_most_of_the_memory_to_the_guest() -> None:
     request = in_room(Request(Action.RECORD, ("arg0",), 1 << 20, None), 32 << 20)
     assert request.has_room
-    assert 1 << 20 < request.ring_size <= 4 << 20
+    assert 1 << 20 < request.kept_size <= 4 << 20
 
 
 def test_a_header_like_the_kernels_is_in_front_and_leads_to_it(image: Path, tmp_path: Path) -> None:
