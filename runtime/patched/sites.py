@@ -6,28 +6,31 @@ Sites are kept as columns, since a kernel may have millions. A site becomes an o
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kinst.runtime.engine.qiling_machine import QilingMachine
 from kinst.runtime.hits.actions import called_at, delivery_of, reads_of
 from kinst.runtime.hits.deciding import ArgumentRegisters, Displaced, ProbeActions, SiteDeliveries
-from kinst.runtime.machine.address_space import AddressSpace
-from kinst.runtime.machine.loading.loaded import Loaded
 from kinst.runtime.patched.call_blocks import Block, no_blocks
-from kinst.runtime.patched.guest_ram import GuestRam
 from kinst.runtime.patched.spare_trampolines import SpareTrampolines, whole_slot
 from kinst.runtime.patched.static_gates import StaticMarks, gated
 from kinst.runtime.patched.trampoline_ends import end_with_jumps, target_of
-from kinst.runtime.trap.arch.emulator import Emulation, Emulator
 from kinst.runtime.trap.arch.registry import jump, moved_trampoline
 from kinst.runtime.trap.delivery import DISPATCHED, Delivery, Way
 from kinst.runtime.trap.trap import Enabling, Firing, Site, TrapPath, registers_unknown
-from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.instruction import Flow, Verdict
 from kinst.targets.manifest.packed import Manifest, Method, ProbeKind
-from kinst.targets.static_probes import StaticProbe
+
+if TYPE_CHECKING:
+    from kinst.runtime.engine.qiling_machine import QilingMachine
+    from kinst.runtime.machine.address_space import AddressSpace
+    from kinst.runtime.machine.loading.loaded import Loaded
+    from kinst.runtime.patched.guest_ram import GuestRam
+    from kinst.runtime.trap.arch.emulator import Emulation, Emulator
+    from kinst.targets.arch.facts import ArchFacts
+    from kinst.targets.static_probes import StaticProbe
 
 Action = Callable[[Firing], None]
 Argument = Callable[[Firing, int], int]
@@ -47,7 +50,7 @@ class Patched:
     """A patched image in memory, and the bytes of its trampolines."""
 
     manifest: Manifest
-    loaded: Loaded
+    loaded: "Loaded"
     trampolines: bytes
 
 
@@ -69,8 +72,8 @@ class SiteTable:
     def __init__(
         self,
         patched: Patched,
-        arch: ArchFacts,
-        emulator: Emulator,
+        arch: "ArchFacts",
+        emulator: "Emulator",
         hooks: SiteHooks,
         *,
         is_module: bool = False,
@@ -188,7 +191,7 @@ class SiteTable:
         found[enablings["site"][self.active[enablings["probe"]]]] = True
         return found
 
-    def arm(self, memory: GuestRam, trap: TrapPath) -> None:
+    def arm(self, memory: "GuestRam", trap: TrapPath) -> None:
         """Write breakpoints where a probe is enabled, and the original bytes at all other sites: kinst_patch_tracepoint
         for all sites at once. This may be done while the guest runs, between two of its instructions."""
         self.is_wanted = self.active_sites
@@ -206,7 +209,7 @@ class SiteTable:
         trap.remove([address for address in trap.hits if address not in trap.trampolines])
         self.is_stale = False
 
-    def _enabled_static(self) -> list[tuple[int, StaticProbe]]:
+    def _enabled_static(self) -> list[tuple[int, "StaticProbe"]]:
         """The enabled static probes, with their identifiers."""
         probes = self.manifest.probes
         rows = np.flatnonzero((self._action_of != 0) & (probes["kind"] == ProbeKind.SDT))
@@ -231,7 +234,7 @@ class SiteTable:
         content[self.is_armed[rows]] = armed
         return content
 
-    def map_trampolines(self, space: AddressSpace, trap: TrapPath, engine: QilingMachine) -> None:
+    def map_trampolines(self, space: "AddressSpace", trap: TrapPath, engine: "QilingMachine") -> None:
         """Map the trampolines, with the return breakpoints that Unicorn traps fastest. Those that jump back to link
         addresses are of no use if the image was moved."""
         address, size = self.manifest.trampolines
@@ -352,7 +355,7 @@ class SiteTable:
         return found
 
     def _out_of_line(
-        self, record: np.void, instruction: bytes, emulation: Emulation
+        self, record: np.void, instruction: bytes, emulation: "Emulation"
     ) -> Callable[[int], int | None] | None:
         """`Site.out_of_line` of an instruction that is emulated."""
         kind, fill, is_call = int(record["kind"]), self._fill, record["flow"] in _CALLS
@@ -408,7 +411,7 @@ class SiteTable:
             return False
         return flow == Flow.JUMP or (flow in _CONDITIONAL and record["verdict"] == Verdict.EMULATE)
 
-    def _static(self, record: np.void, rows: list[int]) -> tuple[tuple[Enabling, ...], Emulation | None]:
+    def _static(self, record: np.void, rows: list[int]) -> tuple[tuple[Enabling, ...], "Emulation | None"]:
         """The enablings of the static probes at a site, and what is emulated in place of its instruction."""
         static = self.manifest.static
         pairs = [
