@@ -70,8 +70,12 @@ def landings(program: Program, found: Instructions, between: Swept) -> Landings:
 
 def _in_code(image: Image, parts: Sequence[Addresses]) -> Addresses:
     """Those of the addresses that are in code, ascending, without duplicates."""
-    found = []
-    for region in image.code_regions:
+    found, regions = [], image.code_regions
+    low = min((one.address for one in regions), default=0)
+    size = np.uint64(max((one.address + one.size for one in regions), default=0) - low)
+    # Most of an image's words are no addresses in it: they are sorted out once, and not for each region.
+    parts = [part[part - np.uint64(low) < size] for part in parts]
+    for region in regions:
         is_one = np.zeros(region.size, np.bool_)
         for part in parts:
             offset = part - np.uint64(region.address)

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from importlib.metadata import PackageNotFoundError, version
 from typing import Final
 
 import numpy as np
@@ -133,6 +132,8 @@ def _span(image: Image, code: int, count: int, base: int | None) -> tuple[int, i
 
 def tool_version() -> str:
     """The version of this package; a source tree that is not installed has none."""
+    from importlib.metadata import PackageNotFoundError, version  # of which a run with a kept plan needs nothing
+
     try:
         return version("kinst-rewrite")
     except PackageNotFoundError:

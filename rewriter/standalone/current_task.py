@@ -1,10 +1,12 @@
 """An image -> where Linux in it has the address of a CPU's current task."""
 
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from kinst.rewriter.standalone.code.trampoline import Current
 from kinst.targets.image import Image
+
+if TYPE_CHECKING:
+    from kinst.rewriter.standalone.code.trampoline import Current
 
 EVIDENCE: Final = "init_task"  # a symbol that only Linux has
 _TABLE: Final = "__per_cpu_offset"
@@ -20,8 +22,10 @@ class Variable:
     address: int = 0
 
     @property
-    def current(self) -> Current:
+    def current(self) -> "Current":
         """What reads it."""
+        from kinst.rewriter.standalone.code.trampoline import Current  # an image that is kept needs none
+
         return Current(is_linked=self.address >= _MOST)
 
 

@@ -19,7 +19,8 @@ from kinst.runtime.clauses.guest.symbols import ImageSymbols
 from kinst.runtime.clauses.scratch import Scratch
 from kinst.runtime.engine.attached_engine import AttachedEngine
 from kinst.runtime.machine.configuration import End
-from kinst.runtime.patched.sites import Patched, trampoline_code
+from kinst.runtime.patched.patched_file import trampoline_code
+from kinst.runtime.patched.sites import Patched
 from kinst.runtime.providers.dtrace import DtraceProvider
 from kinst.runtime.tracing.host.ending import Ending, Outcome, bare_ending
 from kinst.runtime.tracing.host.limits import Limits

@@ -7,7 +7,6 @@ import time
 from functools import cache
 from typing import Final
 
-from kinst.rewriter.assemble import assemble
 from kinst.runtime.live.monitor import Monitor, MonitorError
 from kinst.targets.arch.amd64 import AMD64
 from kinst.targets.machines.machine import CounterSource
@@ -54,6 +53,8 @@ def _of_host() -> int:
     """Hz of the host's time stamp counter, measured against its monotonic clock; 0: it has none."""
     if platform.machine() != "x86_64":
         return 0
+    from kinst.rewriter.assemble import assemble  # most runs note no time
+
     code = mmap.mmap(-1, mmap.PAGESIZE, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
     code.write(assemble(AMD64, _READ_TSC))
     address = ctypes.addressof(ctypes.c_char.from_buffer(code))

@@ -11,18 +11,20 @@ itself: at that place its run continues with the block there.
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from kinst.runtime.paging.walker import PageFault
-from kinst.runtime.patched.join_points import JoinPoints
-from kinst.runtime.patched.second_cpu import SecondCpu
 from kinst.runtime.trap.faults import Fault, FaultKind
-from kinst.runtime.trap.trap import Enabling, Firing
-from kinst.targets.image import Image
 from kinst.targets.kernels.kernel_tables import words_at
 from kinst.targets.static_probes import Callees, PlaceKind, StaticPlace, StaticProbe
+
+if TYPE_CHECKING:
+    from kinst.runtime.patched.join_points import JoinPoints
+    from kinst.runtime.patched.second_cpu import SecondCpu
+    from kinst.runtime.trap.trap import Enabling, Firing
+    from kinst.targets.image import Image
 
 _LIMIT: Final = 100_000  # instructions of a block and of what it calls
 _ADDRESS: Final = (1 << 64) - 1
@@ -69,7 +71,7 @@ def block_at(probe: StaticProbe, place: StaticPlace, size: int) -> Block:
 class CallBlocks:
     """Makes the enablings at places of tracepoints."""
 
-    def __init__(self, cpu: SecondCpu, join_points: JoinPoints, nops: tuple[bytes, ...], image: Image) -> None:
+    def __init__(self, cpu: "SecondCpu", join_points: "JoinPoints", nops: tuple[bytes, ...], image: "Image") -> None:
         """`cpu` runs the blocks; `nops` are the machine's; `image` has tracepoints' records as they are linked."""
         self._nops = nops
         self._image = image
@@ -80,11 +82,11 @@ class CallBlocks:
         self._known: dict[tuple[int, int, tuple[int, ...]], _Ends] = {}
         self._is_lost = False  # whether the tracepoint that fires has no arguments, since its block did not end
 
-    def enabling(self, block: Block, enabling: Enabling) -> Enabling:
+    def enabling(self, block: Block, enabling: "Enabling") -> "Enabling":
         """`enabling` with the arguments of the function that the block calls; it fires only if the block calls it."""
         inner = enabling.argument
 
-        def argument(firing: Firing, index: int) -> int:
+        def argument(firing: "Firing", index: int) -> int:
             if self._is_lost:
                 raise Fault(FaultKind.ILLOP, 0, _LOST)
             frame = firing.exchange_frame(self._cpu.frame)
@@ -95,7 +97,7 @@ class CallBlocks:
 
         called = replace(enabling, argument=argument)
 
-        def act(firing: Firing) -> None:
+        def act(firing: "Firing") -> None:
             if self._calls(block, firing.site - block.address):
                 firing.fire_instead(called)
 
@@ -182,10 +184,10 @@ def _traced(callees: Callees, moved: int) -> Callable[[int, memoryview], None]:
     return change
 
 
-def no_blocks(_block: Block, enabling: Enabling) -> Enabling:
+def no_blocks(_block: Block, enabling: "Enabling") -> "Enabling":
     """`CallBlocks.enabling` where there is no second CPU: the probe fires, and has no arguments."""
 
-    def argument(_firing: Firing, _index: int) -> int:
+    def argument(_firing: "Firing", _index: int) -> int:
         raise Fault(FaultKind.ILLOP, 0, NO_SECOND_CPU)
 
     return replace(enabling, argument=argument)

@@ -3,11 +3,13 @@
 This is only for machines whose trampolines jump back: one that ends with a breakpoint serves every copy.
 """
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from kinst.runtime.machine.loading.loaded import Loaded
-from kinst.runtime.machine.system import System
 from kinst.runtime.trap.arch.registry import MovedTrampoline, moved_trampoline
+
+if TYPE_CHECKING:
+    from kinst.runtime.machine.loading.loaded import Loaded
+    from kinst.runtime.machine.system import System
 
 _LEAST: Final = 1 << 16  # bytes that the overlay grows by
 _SPACE: Final = 64 << 20  # bytes that must be free for it
@@ -17,7 +19,7 @@ class MovedTrampolines:
     """Slots in an overlay that grows downwards from the image's own slots, so that all trampolines are one range."""
 
     def __init__(
-        self, system: System, make: MovedTrampoline, loaded: Loaded, end: int, step: int | None = None
+        self, system: "System", make: MovedTrampoline, loaded: "Loaded", end: int, step: int | None = None
     ) -> None:
         """`loaded` is the image in the machine. `end` is where the slots end if the image has none. `step`: the bytes
         for each, if not those of the machine's longest trampoline."""
@@ -63,7 +65,7 @@ class MovedTrampolines:
         return end
 
 
-def moved_trampolines(system: System, loaded: Loaded, end: int) -> MovedTrampolines | None:
+def moved_trampolines(system: "System", loaded: "Loaded", end: int) -> MovedTrampolines | None:
     """The slots for a machine; None if its trampolines serve every copy. `end` is the link address of the image's
     own."""
     make = moved_trampoline(system.arch)

@@ -6,29 +6,31 @@ Sites are kept as columns, since a kernel may have millions. A site becomes an o
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kinst.runtime.engine.qiling_machine import QilingMachine
 from kinst.runtime.hits.actions import called_at, delivery_of, reads_of
 from kinst.runtime.hits.deciding import ArgumentRegisters, Displaced, ProbeActions, SiteDeliveries
-from kinst.runtime.machine.address_space import AddressSpace
-from kinst.runtime.machine.loading.loaded import Loaded
 from kinst.runtime.patched.call_blocks import Block, no_blocks
-from kinst.runtime.patched.guest_ram import GuestRam
 from kinst.runtime.patched.spare_trampolines import SpareTrampolines, whole_slot
 from kinst.runtime.patched.static_gates import StaticMarks, gated
 from kinst.runtime.patched.trampoline_ends import end_with_jumps, target_of
-from kinst.runtime.trap.arch.emulator import Emulation, Emulator
 from kinst.runtime.trap.arch.registry import jump, moved_trampoline
 from kinst.runtime.trap.delivery import DISPATCHED, Delivery, Way
 from kinst.runtime.trap.trap import Enabling, Firing, Site, TrapPath, registers_unknown
-from kinst.targets.arch.facts import ArchFacts
-from kinst.targets.errors import MachineError
 from kinst.targets.instruction import Flow, Verdict
 from kinst.targets.manifest.packed import Manifest, Method, ProbeKind
-from kinst.targets.static_probes import StaticProbe
+
+if TYPE_CHECKING:
+    from kinst.runtime.engine.qiling_machine import QilingMachine
+    from kinst.runtime.machine.address_space import AddressSpace
+    from kinst.runtime.machine.loading.loaded import Loaded
+    from kinst.runtime.patched.guest_ram import GuestRam
+    from kinst.runtime.trap.arch.emulator import Emulation, Emulator
+    from kinst.targets.arch.facts import ArchFacts
+    from kinst.targets.static_probes import StaticProbe
 
 Action = Callable[[Firing], None]
 Argument = Callable[[Firing, int], int]
@@ -48,7 +50,7 @@ class Patched:
     """A patched image in memory, and the bytes of its trampolines."""
 
     manifest: Manifest
-    loaded: Loaded
+    loaded: "Loaded"
     trampolines: bytes
 
 
@@ -70,8 +72,8 @@ class SiteTable:
     def __init__(
         self,
         patched: Patched,
-        arch: ArchFacts,
-        emulator: Emulator,
+        arch: "ArchFacts",
+        emulator: "Emulator",
         hooks: SiteHooks,
         *,
         is_module: bool = False,
@@ -191,7 +193,7 @@ class SiteTable:
         found[enablings["site"][rows[enablings["probe"]]]] = True
         return found
 
-    def arm(self, memory: GuestRam, trap: TrapPath) -> None:
+    def arm(self, memory: "GuestRam", trap: TrapPath) -> None:
         """Write breakpoints where a probe is enabled, and the original bytes at all other sites: kinst_patch_tracepoint
         for all sites at once. This may be done while the guest runs, between two of its instructions."""
         self.is_wanted = self.active_sites
@@ -209,7 +211,7 @@ class SiteTable:
         trap.remove([address for address in trap.hits if address not in trap.trampolines])
         self.is_stale = False
 
-    def _enabled_static(self) -> list[tuple[int, StaticProbe]]:
+    def _enabled_static(self) -> list[tuple[int, "StaticProbe"]]:
         """The enabled static probes, with their identifiers."""
         probes = self.manifest.probes
         rows = np.flatnonzero((self._action_of != 0) & (probes["kind"] == ProbeKind.SDT))
@@ -234,7 +236,7 @@ class SiteTable:
         content[self.is_armed[rows]] = armed
         return content
 
-    def map_trampolines(self, space: AddressSpace, trap: TrapPath, engine: QilingMachine) -> None:
+    def map_trampolines(self, space: "AddressSpace", trap: TrapPath, engine: "QilingMachine") -> None:
         """Map the trampolines, with the return breakpoints that Unicorn traps fastest. Those that jump back to link
         addresses are of no use if the image was moved."""
         address, size = self.manifest.trampolines
@@ -320,15 +322,15 @@ class SiteTable:
         size = int(record["size"])
         emulation, out_of_line = None, None
         is_asked_for = (method or self.manifest.method) == Method.EMULATE and record["kind"] in self.arch.emulable
-        if record["verdict"] == Verdict.EMULATE or is_asked_for:
+        if int(record["verdict"]) == Verdict.EMULATE or is_asked_for:
             instruction = record["original"].tobytes()[:size] if moved is None else moved
             emulation = self._emulator.emulation(int(record["kind"]), instruction)
             out_of_line = self._out_of_line(record, instruction, emulation)
-        rows = self.manifest.enablings["probe"][slice(*self._first_enabling[row : row + 2].tolist())]
-        is_static = self.manifest.probes["kind"][rows] == ProbeKind.SDT
-        plain = [row for row in rows[~is_static].tolist() if target is None or self._stands_for(row, record, target)]
-        enablings = [one for row in plain for one in self._enablings(record, row)]
-        fired, instead = self._static(record, rows[is_static].tolist())
+        rows, kinds = self._probes_at(row), self.manifest.probes["kind"]
+        static = [probe for probe in rows if int(kinds[probe]) == ProbeKind.SDT]
+        plain = [one for one in rows if one not in static and (target is None or self._stands_for(one, record, target))]
+        enablings = [one for probe in plain for one in self._enablings(record, probe)]
+        fired, instead = self._static(record, static)
         enablings += fired
         address, trampoline = int(record["address"]) + bias, int(record["trampoline"]) + bias + self._distance
         delivery = (
@@ -338,12 +340,24 @@ class SiteTable:
         return site if instead or out_of_line is None else replace(site, out_of_line=out_of_line)
 
     def enablings(self, row: int) -> tuple[Enabling, ...]:
-        """The enablings of one site, which has no static probe."""
-        rows = self.manifest.enablings["probe"][slice(*self._first_enabling[row : row + 2].tolist())]
-        return tuple(one for probe in rows.tolist() for one in self._enablings(self.manifest.sites[row], probe))
+        """The enablings of one site: all that is asked of it when the CPU has its hits behind it."""
+        rows, kinds = self._probes_at(row), self.manifest.probes["kind"]
+        if any(int(kinds[probe]) == ProbeKind.SDT for probe in rows):
+            return self.site(row).enablings
+        return tuple(one for probe in rows for one in self._enablings(self.manifest.sites[row], probe))
+
+    def address(self, row: int) -> int:
+        """Where one site is in memory."""
+        return self._in_order[row] + self._patched.loaded.bias
+
+    def _probes_at(self, row: int) -> list[int]:
+        """The rows of the probes of one site."""
+        first, end = self._first_enabling[row : row + 2].tolist()
+        found: list[int] = self.manifest.enablings["probe"][first:end].tolist()
+        return found
 
     def _out_of_line(
-        self, record: np.void, instruction: bytes, emulation: Emulation
+        self, record: np.void, instruction: bytes, emulation: "Emulation"
     ) -> Callable[[int], int | None] | None:
         """`Site.out_of_line` of an instruction that is emulated."""
         kind, fill, is_call = int(record["kind"]), self._fill, record["flow"] in _CALLS
@@ -399,7 +413,7 @@ class SiteTable:
             return False
         return flow == Flow.JUMP or (flow in _CONDITIONAL and record["verdict"] == Verdict.EMULATE)
 
-    def _static(self, record: np.void, rows: list[int]) -> tuple[tuple[Enabling, ...], Emulation | None]:
+    def _static(self, record: np.void, rows: list[int]) -> tuple[tuple[Enabling, ...], "Emulation | None"]:
         """The enablings of the static probes at a site, and what is emulated in place of its instruction."""
         static = self.manifest.static
         pairs = [
@@ -416,19 +430,20 @@ class SiteTable:
             actions.insert(0, (int(self.identifiers[row]), called_at(self._actions[self._action_of[row]])))
         if not actions:
             return []
-        probe = self.manifest.probes[row]
-        function = self.manifest.functions[probe["function"]]
+        # Numbers of Python: to compare one of numpy's with an Enum takes microseconds, and a kernel has 40,000 probes.
+        probe, function = self.manifest.probes[row], self.manifest.functions[self.manifest.probes["function"][row]]
+        kind, flow = int(probe["kind"]), int(record["flow"])
         start, size = int(function["address"]), int(function["size"])
         address, bias = int(record["address"]), self._patched.loaded.bias
-        is_conditional = probe["kind"] == ProbeKind.FBT_RETURN and record["flow"] in _CONDITIONAL
+        is_conditional = kind == ProbeKind.FBT_RETURN and flow in _CONDITIONAL
         leaving = (start + bias, start + size + bias) if is_conditional else None
-        argument = self.arguments[int(probe["kind"])](row, address)
-        registers = self.argument_registers.get(int(probe["kind"]), registers_unknown)
+        argument = self.arguments[kind](row, address)
+        registers = self.argument_registers.get(kind, registers_unknown)
         found = [
             Enabling(identifier, action, argument, address - start, leaving, registers=registers)
             for identifier, action in actions
         ]
-        is_tail_call = probe["kind"] == ProbeKind.FBT_RETURN and record["flow"] != Flow.RETURN
+        is_tail_call = kind == ProbeKind.FBT_RETURN and flow != Flow.RETURN
         return [self._hooks.returning(found, size)] if is_tail_call else found
 
     def pristine(self, address: int, content: bytes) -> bytes:
@@ -483,14 +498,3 @@ def _scatter(memory: NDArray[np.uint8], start: int, addresses: NDArray[np.uint64
     inside = offsets < np.uint64(len(memory))
     places = offsets[inside].astype(np.int64)[:, None] + np.arange(content.shape[1])
     memory[places] = content[inside]
-
-
-def trampoline_code(patched_image: Loaded, manifest: Manifest) -> bytes:
-    """The bytes of the trampoline segment in a patched file."""
-    address, size = manifest.trampolines
-    if not size:
-        return b""
-    code = patched_image.image.read(address, size)
-    if len(code) != size:
-        raise MachineError(f"{patched_image.image.path}: the trampolines at {address:#x} are not in the file")
-    return code

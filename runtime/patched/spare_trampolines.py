@@ -5,13 +5,15 @@ from. One at whose end the engine resumes the CPU by itself serves one address. 
 another, and so does an instruction that refers to its own address.
 """
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from kinst.runtime.machine.loading.loaded import Loaded
-from kinst.runtime.machine.system import System
 from kinst.runtime.patched.moved_trampolines import MovedTrampolines
 from kinst.runtime.trap.arch.registry import out_of_line_trampoline
-from kinst.targets.arch.facts import ArchFacts
+
+if TYPE_CHECKING:
+    from kinst.runtime.machine.loading.loaded import Loaded
+    from kinst.runtime.machine.system import System
+    from kinst.targets.arch.facts import ArchFacts
 
 _SLOTS: Final = 2  # of a trampoline: one out of line has two ends
 
@@ -19,7 +21,7 @@ _SLOTS: Final = 2  # of a trampoline: one out of line has two ends
 class SpareTrampolines:
     """The trampolines of one image that are not in its file."""
 
-    def __init__(self, system: System, loaded: Loaded, end: int) -> None:
+    def __init__(self, system: "System", loaded: "Loaded", end: int) -> None:
         """There are none yet. `end` is the address at which they end if the image has no trampolines."""
         self._arch, self._armed = system.arch, system.arch.engine.armed
         self._out_of_line = out_of_line_trampoline(system.arch)
@@ -42,14 +44,14 @@ class SpareTrampolines:
         return None if code is None else code[:end] + last + code[end + len(last) :]
 
 
-def whole_slot(arch: ArchFacts, instruction: bytes, last: bytes) -> bytes:
+def whole_slot(arch: "ArchFacts", instruction: bytes, last: bytes) -> bytes:
     """An instruction that does not refer to its own address, and the breakpoint that ends its trampoline."""
     end = arch.return_breakpoint or 0
     between = b"" if len(instruction) == end else arch.sized_nops[end - len(instruction)]
     return instruction + between + last
 
 
-def spare_trampolines(system: System, loaded: Loaded, end: int) -> SpareTrampolines | None:
+def spare_trampolines(system: "System", loaded: "Loaded", end: int) -> SpareTrampolines | None:
     """Those of a machine; None if its trampolines jump back, or if the engine handles no hits by itself. `end`: see
     `SpareTrampolines`."""
     if system.arch.return_breakpoint is None or system.trap.counted is None:

@@ -6,15 +6,18 @@ once.
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
 
-from kinst.runtime.machine.loading.loaded import Loaded
 from kinst.runtime.patched.call_blocks import Block, block_at
-from kinst.runtime.patched.guest_ram import GuestRam
 from kinst.runtime.trap.arch.emulator import Emulation
 from kinst.runtime.trap.trap import Enabling, Firing
-from kinst.runtime.trap.trap_frame import TrapFrame
-from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.static_probes import PlaceKind, StaticPlace, StaticProbe
+
+if TYPE_CHECKING:
+    from kinst.runtime.machine.loading.loaded import Loaded
+    from kinst.runtime.patched.guest_ram import GuestRam
+    from kinst.runtime.trap.trap_frame import TrapFrame
+    from kinst.targets.arch.facts import ArchFacts
 
 _ID_MASK = 0xFFFF_FFFF
 _WORD = (1 << 64) - 1
@@ -28,7 +31,7 @@ def place_at(probe: StaticProbe, address: int) -> StaticPlace:
 
 
 def gated(
-    arch: ArchFacts,
+    arch: "ArchFacts",
     address: int,
     size: int,
     probes: Sequence[tuple[StaticProbe, Enabling]],
@@ -63,7 +66,7 @@ def gated(
     return tuple(plain), instead
 
 
-def _dispatcher(arch: ArchFacts, called: dict[int, Enabling]) -> Enabling:
+def _dispatcher(arch: "ArchFacts", called: dict[int, Enabling]) -> Enabling:
     first = arch.arguments[0]
 
     def dispatch(firing: Firing) -> None:
@@ -74,25 +77,25 @@ def _dispatcher(arch: ArchFacts, called: dict[int, Enabling]) -> Enabling:
     return Enabling(0, dispatch, lambda _firing, _index: 0, 0)
 
 
-def _branch(arch: ArchFacts, distance: int) -> Emulation:
+def _branch(arch: "ArchFacts", distance: int) -> Emulation:
     pc = arch.pc
 
-    def run(frame: TrapFrame) -> None:
+    def run(frame: "TrapFrame") -> None:
         frame.regs[pc] = (frame.regs[pc] + distance) & _WORD
 
     return Emulation(run, ())
 
 
-def _return_at_once(arch: ArchFacts) -> Emulation:
+def _return_at_once(arch: "ArchFacts") -> Emulation:
     """A return before the function has done anything, so that the return address is where the call left it."""
     pc, stack, link = arch.pc, arch.stack_pointer, arch.link_register
 
-    def from_stack(frame: TrapFrame) -> None:
+    def from_stack(frame: "TrapFrame") -> None:
         target = frame.load(frame.regs[stack], 8)
         frame.regs[stack] = (frame.regs[stack] + arch.pushed_return) & _WORD
         frame.regs[pc] = target
 
-    def from_link(frame: TrapFrame) -> None:
+    def from_link(frame: "TrapFrame") -> None:
         assert link is not None
         frame.regs[pc] = frame.regs[link]
 
@@ -102,13 +105,13 @@ def _return_at_once(arch: ArchFacts) -> Emulation:
 class StaticMarks:
     """What the guest's code tests for enabled static probes: semaphores that count users, id words, and the switch."""
 
-    def __init__(self, loaded: Loaded) -> None:
+    def __init__(self, loaded: "Loaded") -> None:
         """No probe is enabled yet."""
         self._loaded = loaded
         self._counted: set[int] = set()
         self._words: dict[tuple[int, int], int] = {}  # (address, size) -> the value there in place of 0
 
-    def set(self, memory: GuestRam, enabled: Iterable[tuple[int, StaticProbe]]) -> None:
+    def set(self, memory: "GuestRam", enabled: Iterable[tuple[int, StaticProbe]]) -> None:
         """Write the marks for exactly these enabled probes: (identifier, probe)."""
         counted: set[int] = set()
         words: dict[tuple[int, int], int] = {}
@@ -124,13 +127,13 @@ class StaticMarks:
             self._write(memory, address, words.get((address, size), 0).to_bytes(size, "little"))
         self._counted, self._words = counted, words
 
-    def _add(self, memory: GuestRam, address: int, difference: int) -> None:
+    def _add(self, memory: "GuestRam", address: int, difference: int) -> None:
         physical = self._loaded.physical(address)
         if physical is not None and memory.has(physical, 2):
             count = memory.load(physical, 2) + difference & 0xFFFF
             memory.write(physical, count.to_bytes(2, "little"))
 
-    def _write(self, memory: GuestRam, address: int, content: bytes) -> None:
+    def _write(self, memory: "GuestRam", address: int, content: bytes) -> None:
         physical = self._loaded.physical(address)
         if physical is not None and memory.has(physical, len(content)):
             memory.write(physical, content)

@@ -7,19 +7,21 @@ the guest's code until a point is armed. `samples/providers` is such a package.
 """
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from kinst.runtime.patched.sites import SiteTable
 from kinst.runtime.providers.site_provider import matching_rows
 from kinst.runtime.trap.trap import Enabling, Firing
-from kinst.targets.arch.facts import ArchFacts
-from kinst.targets.c_types import ImageTypes
 from kinst.targets.errors import ProbeError
-from kinst.targets.image import Image
 from kinst.targets.manifest.packed import PROBE_FORM, Manifest, ProbeKind
 from kinst.targets.probe import ProbeName, parse_probe_names
+
+if TYPE_CHECKING:
+    from kinst.runtime.patched.sites import SiteTable
+    from kinst.targets.arch.facts import ArchFacts
+    from kinst.targets.c_types import ImageTypes
+    from kinst.targets.image import Image
 
 Called = Callable[[Firing], None]
 
@@ -56,17 +58,17 @@ class ProviderHost(Protocol):
     """The run that a provider takes part in."""
 
     @property
-    def image(self) -> Image:
+    def image(self) -> "Image":
         """The original image, with link addresses."""
         ...
 
     @property
-    def types(self) -> ImageTypes:
+    def types(self) -> "ImageTypes":
         """The image's types, from its BTF or DWARF, which is read when the first type is asked for."""
         ...
 
     @property
-    def arch(self) -> ArchFacts:
+    def arch(self) -> "ArchFacts":
         """The machine: which registers hold arguments and results."""
         ...
 
@@ -104,7 +106,7 @@ def fire(firing: Firing, enabling: Enabling) -> None:
 class ImageHost:
     """A `ProviderHost`. The session reads `names` to plan its patches, and calls `attach` when the image is loaded."""
 
-    def __init__(self, image: Image, types: ImageTypes) -> None:
+    def __init__(self, image: "Image", types: "ImageTypes") -> None:
         """`image` is the original one, without patches."""
         self.image = image
         self.types = types
@@ -119,7 +121,7 @@ class ImageHost:
         """The probes at whose sites the image must be patched for the points."""
         return tuple(dict.fromkeys(name for point in self._points for name in point.names))
 
-    def attach(self, sites: SiteTable, memory: GuestMemory, bias: int) -> None:
+    def attach(self, sites: "SiteTable", memory: GuestMemory, bias: int) -> None:
         """Connect the points with the image, which is patched and loaded.
 
         Raises:
@@ -168,7 +170,7 @@ class _PlantedPoint:
         self._sites: SiteTable | None = None
         self._rows: list[int] = []
 
-    def place(self, sites: SiteTable) -> None:
+    def place(self, sites: "SiteTable") -> None:
         self._rows = _rows_of(sites.manifest, self.names)
         if not self._rows and not self._may_lack:
             raise ProbeError(f"{', '.join(map(str, self.names))}: a provider's point is not among the patched places")

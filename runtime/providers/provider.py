@@ -179,8 +179,10 @@ class Probes:
 
     def probe(self, identifier: int) -> Probe | None:
         """The probe with this identifier; None if it is not this provider's."""
-        found = (block.probe(identifier) for block in (self._table, *self._blocks))
-        return next((probe for probe in found if probe is not None), None)
+        for block in (self._table, *self._blocks):
+            if (found := block.probe(identifier)) is not None:
+                return found
+        return None
 
     def holding(self, identifiers: Identifiers) -> Identifiers:
         """Those of `identifiers` that are probes of this provider."""

@@ -1,5 +1,6 @@
 """What kinst and fbt share: probes that are rows of a manifest and fire at patched instructions."""
 
+from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
@@ -75,6 +76,9 @@ class ManifestBlock:
         rows = np.flatnonzero(np.isin(self._manifest.probes["kind"], [int(kind) for kind in kinds]))
         self._rows = rows[np.argsort(sites.identifiers[rows], kind="stable")]
         self.identifiers: Identifiers = sites.identifiers[self._rows].astype(np.intp)
+        self._in_order = (
+            self.identifiers.data
+        )  # the same as numbers of Python, in which bisect is several times as fast
         self._identifier_of = sites.identifiers  # the identifier by row
 
     def match(self, pattern: ProbeName) -> Identifiers:
@@ -85,8 +89,8 @@ class ManifestBlock:
 
     def probe(self, identifier: int) -> Probe | None:
         """The probe with this identifier; None if it is not in this block."""
-        at = int(np.searchsorted(self.identifiers, identifier))
-        if at >= len(self._rows) or self.identifiers[at] != identifier:
+        at = bisect_left(self._in_order, identifier)
+        if at >= len(self._rows) or self._in_order[at] != identifier:
             return None
         kind, function, offset = self._manifest.probes[self._rows[at]].tolist()
         name = PROBE_FORM[ProbeKind(kind)][1] or str(offset)

@@ -2,11 +2,13 @@
 
 from collections.abc import Sequence
 from functools import cache
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from kinst.runtime.providers.host import GuestMemory, ProviderHost
 from kinst.runtime.trap.faults import Fault
 from kinst.targets.c_types import Aggregate, CType, ImageTypes, Pointer, size_of, strip
+
+if TYPE_CHECKING:
+    from kinst.runtime.providers.host import GuestMemory, ProviderHost
 
 _ADDRESSES: Final = 1 << 64
 _WORD: Final = 8
@@ -44,7 +46,7 @@ def _structure(types: ImageTypes, kind: CType | None) -> Aggregate | None:
 class Structures:
     """Numbers in a kernel's structures, by their addresses."""
 
-    def __init__(self, host: ProviderHost) -> None:
+    def __init__(self, host: "ProviderHost") -> None:
         """Nothing is read yet."""
         self._host = host
         self._way = cache(lambda start, *members: find_way(host.types, start, members))  # a search in all types
@@ -56,7 +58,7 @@ class Structures:
         return followed(self._host.memory, address, way) if way else 0
 
 
-def followed(memory: GuestMemory, address: int, way: Way) -> int:
+def followed(memory: "GuestMemory", address: int, way: Way) -> int:
     """The number at the end of a way; 0 where a pointer on it is NULL or points to no memory."""
     for offset, size in way:
         if not address:

@@ -2,7 +2,7 @@
 they describe."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from kinst.rewriter.naming.inline_probes import is_inline
 from kinst.rewriter.naming.resolve import numbering_of
@@ -11,9 +11,7 @@ from kinst.rewriter.rewriting import Opened, open_source
 from kinst.runtime.dlang.builtins import FREEBSD
 from kinst.runtime.providers.plugged import asks_for
 from kinst.runtime.systems.registry import constants_of
-from kinst.runtime.tracing.guests.building import build
 from kinst.runtime.tracing.guests.built import Build, Built
-from kinst.runtime.tracing.guests.guest import Guest
 from kinst.runtime.tracing.images.plug_ins import PlugIns
 from kinst.runtime.tracing.images.preparing import prepare, source_of
 from kinst.runtime.tracing.programs.inline_clauses import InlineClauses
@@ -28,6 +26,9 @@ from kinst.targets.image import open_to_run
 from kinst.targets.manifest.packed import find_manifest
 from kinst.targets.probe import PROVIDERS, ProbeName
 
+if TYPE_CHECKING:
+    from kinst.runtime.tracing.guests.guest import Guest
+
 _WITH_SITES: Final = ("fbt", "kinst")  # their probes are addresses in code, as an image's static probes are
 # A line for each probe that was hit, those with the most hits first.
 _SUMMARY: Final = """
@@ -39,15 +40,22 @@ END { printa("%@12d %s:%s:%s:%s\\n", @hits); }
 _LONGEST_IDENTIFIER: Final = 19  # digits of an identifier
 
 
+def _own_machine() -> Build:
+    """What builds the guest in our machine. QEMU's has no use for the emulator, which takes long to import."""
+    from kinst.runtime.tracing.guests.building import build
+
+    return build
+
+
 class ImageSubject:
     """An image that programs are compiled against; implements `kinst.runtime.tracing.subject.Subject`."""
 
-    def __init__(self, request: Request, opened: Opened | None, build: Build = build) -> None:
+    def __init__(self, request: Request, opened: Opened | None, build: Build | None = None) -> None:
         """Analyse the image if programs or actions may need its names. Merely running it needs none of that, unless it
         was patched in inlined copies: what those descriptions mean is in the debug information. `build` makes the
-        guest."""
+        guest; None: our own machine."""
         self._request = request
-        self._build = build
+        self._build = build or _own_machine()
         self.programs = _programs(request)
         self._opened: Opened | None = None
         self.types: ImageTypes = NoImageTypes()
@@ -80,8 +88,10 @@ class ImageSubject:
         return self._built
 
     @property
-    def guest(self) -> Guest | None:
+    def guest(self) -> "Guest | None":
         """See `Subject`."""
+        from kinst.runtime.tracing.guests.guest import Guest
+
         return self._built if isinstance(self._built, Guest) else None
 
     @property

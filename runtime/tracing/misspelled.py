@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
-from kinst.rewriter.unknown_functions import unknown_functions
 from kinst.runtime.dlang.options import Options
 from kinst.runtime.dlang.syntax.errors import DError
 from kinst.runtime.dlang.types.scope import TypeScope
@@ -42,6 +41,10 @@ def checked(request: Request, *, is_lenient: bool) -> Request:
     if request.options.is_on("zdefs") or request.options.is_on("cpp") or request.modules:
         return request
     candidates = [name for program in request.programs for name in _candidates(program)]
+    if not candidates:
+        return request
+    from kinst.rewriter.unknown_functions import unknown_functions  # most programs of all functions name none
+
     seen = unknown_functions(request.image, request.name, candidates, request.reading)
     error = _first(request, seen.unknown) if seen.unknown else None
     if error is not None:

@@ -9,19 +9,21 @@ import difflib
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from kinst.runtime.machine.configuration import End
-from kinst.runtime.machine.exception_model import Event
 from kinst.runtime.machine.loading.loaded import Loaded
 from kinst.runtime.machine.physical.frames import PAGE
-from kinst.runtime.machine.system import System
 from kinst.runtime.paging.walker import Access, PageFault
 from kinst.targets.elf.header import PT_LOAD
 from kinst.targets.errors import MachineError, UsageError
-from kinst.targets.image import Image
+
+if TYPE_CHECKING:
+    from kinst.runtime.machine.exception_model import Event
+    from kinst.runtime.machine.system import System
+    from kinst.targets.image import Image
 
 Argument = int | bytes
 
@@ -116,7 +118,7 @@ def _address(text: str) -> int:
     return address
 
 
-def find_function(image: Image, name: str, functions: Callable[[], Mapping[str, int]]) -> int:
+def find_function(image: "Image", name: str, functions: Callable[[], Mapping[str, int]]) -> int:
     """The link address of a function: by address, by symbol, or by the names `functions` discovers."""
     if name[:2] in ("0x", "0X"):
         return _address(name)
@@ -131,7 +133,7 @@ def find_function(image: Image, name: str, functions: Callable[[], Mapping[str, 
     raise UsageError(f"--call {name}: no such function{hint}")
 
 
-def load_for_call(image: Image, system: System, *, skip: int | None = None) -> Loaded:
+def load_for_call(image: "Image", system: "System", *, skip: int | None = None) -> Loaded:
     """Put the segments into memory of their own, where their link addresses reach them."""
     segments = [s for s in image.segments if s.kind == PT_LOAD and s.size and s.address != skip]
     if not segments:
@@ -154,7 +156,7 @@ def load_for_call(image: Image, system: System, *, skip: int | None = None) -> L
     return loaded
 
 
-def _relocate(loaded: Loaded, system: System) -> None:
+def _relocate(loaded: Loaded, system: "System") -> None:
     """Apply relative relocations, as the image does itself when it starts."""
     table = loaded.image.relocations
     rows = np.flatnonzero(table.relative & (table.addend != 0) & (table.size == 8))
@@ -167,7 +169,7 @@ def _relocate(loaded: Loaded, system: System) -> None:
 class FunctionCall:
     """A call that is prepared in a machine; `System.run` makes it, with `handle` as the hook for events."""
 
-    def __init__(self, system: System, loaded: Loaded, call: Call, address: int) -> None:
+    def __init__(self, system: "System", loaded: Loaded, call: Call, address: int) -> None:
         """Set registers and stack."""
         self._system = system
         self._call = call
@@ -212,7 +214,7 @@ class FunctionCall:
             registers.set(arch.registers[arch.link_register], CALL_RETURNS_TO)
         registers.set(arch.registers[arch.stack_pointer], stack)
 
-    def handle(self, event: Event | PageFault, pc: int) -> None:
+    def handle(self, event: "Event | PageFault", pc: int) -> None:
         """An event at a PC: the end of the call, or of the machine. Raises MachineError: nothing handles it."""
         if isinstance(event, PageFault):
             if event.address == CALL_RETURNS_TO:

@@ -23,7 +23,8 @@ from kinst.runtime.machine.started_files import watch_started_files
 from kinst.runtime.machine.system import System
 from kinst.runtime.patched.module_sites import ModuleSites
 from kinst.runtime.patched.own_copies import OwnCopies
-from kinst.runtime.patched.sites import Patched, trampoline_code
+from kinst.runtime.patched.patched_file import trampoline_code
+from kinst.runtime.patched.sites import Patched
 from kinst.runtime.providers.dtrace import DtraceProvider
 from kinst.runtime.providers.provider import Providers
 from kinst.runtime.systems.linux import LINUX

@@ -1,13 +1,15 @@
 """The interface of what builds a guest: from an image and its probes to something that can be traced."""
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from kinst.runtime.tracing.images.plug_ins import PlugIns
 from kinst.runtime.tracing.images.preparing import Prepared
-from kinst.runtime.tracing.programs.inline_clauses import InlineClauses
 from kinst.runtime.tracing.running import Traced
 from kinst.targets.c_types import ImageTypes
+
+if TYPE_CHECKING:
+    from kinst.runtime.tracing.programs.inline_clauses import InlineClauses
 
 
 class Built(Traced, Protocol):
@@ -19,7 +21,7 @@ class Built(Traced, Protocol):
         ...
 
     @property
-    def inlines(self) -> InlineClauses | None:
+    def inlines(self) -> "InlineClauses | None":
         """What descriptions of inlined copies mean; None: they mean nothing in this machine."""
         ...
 

@@ -1,29 +1,28 @@
 """The sites of an image in any machine -> its providers, and what descriptions of inlined copies mean."""
 
-from kinst.runtime.clauses.environment import Memory
-from kinst.runtime.machine.loading.loaded import Loaded
-from kinst.runtime.patched.sites import SiteTable
-from kinst.runtime.providers.dtrace import DtraceProvider
+from typing import TYPE_CHECKING
+
 from kinst.runtime.providers.fbt import fbt_provider
 from kinst.runtime.providers.kinst import kinst_provider
 from kinst.runtime.providers.profile import ProfileProvider
 from kinst.runtime.providers.provider import Providers
 from kinst.runtime.providers.sdt import sdt_providers
-from kinst.runtime.tracing.host.contract import Host
-from kinst.runtime.tracing.images.preparing import Prepared
-from kinst.runtime.tracing.inline_arguments import InlineArguments
 from kinst.runtime.tracing.programs.inline_clauses import InlineClauses
-from kinst.runtime.unwinding.call_instructions import CallInstructions
-from kinst.runtime.unwinding.caller_frames import CallerFrames
-from kinst.runtime.unwinding.entry_values import EntryValues
-from kinst.runtime.unwinding.frame_rules import FrameRules
-from kinst.runtime.unwinding.locations import Machine
-from kinst.runtime.unwinding.stacks import MachineStacks
-from kinst.targets.c_types import ImageTypes
+
+if TYPE_CHECKING:
+    from kinst.runtime.clauses.environment import Memory
+    from kinst.runtime.machine.loading.loaded import Loaded
+    from kinst.runtime.patched.sites import SiteTable
+    from kinst.runtime.providers.dtrace import DtraceProvider
+    from kinst.runtime.tracing.host.contract import Host
+    from kinst.runtime.tracing.images.preparing import Prepared
+    from kinst.runtime.unwinding.frame_rules import FrameRules
+    from kinst.runtime.unwinding.stacks import MachineStacks
+    from kinst.targets.c_types import ImageTypes
 
 
 def providers_of(
-    dtrace: DtraceProvider, host: Host, sites: SiteTable | None, loaded: Loaded, types: ImageTypes
+    dtrace: "DtraceProvider", host: "Host", sites: "SiteTable | None", loaded: "Loaded", types: "ImageTypes"
 ) -> Providers:
     """The providers of a run, in the order of their identifiers. `sites` is None where nothing was patched."""
     providers = Providers([dtrace])
@@ -43,7 +42,7 @@ def providers_of(
     return providers
 
 
-def register_module(providers: Providers, sites: SiteTable, host: Host, types: ImageTypes) -> None:
+def register_module(providers: Providers, sites: "SiteTable", host: "Host", types: "ImageTypes") -> None:
     """Add the probes of a module that the guest may load."""
     module = sites.manifest.module
     providers.register(kinst_provider(sites))
@@ -52,11 +51,11 @@ def register_module(providers: Providers, sites: SiteTable, host: Host, types: I
 
 
 def inline_clauses(
-    prepared: Prepared,
-    sites: SiteTable | None,
-    stacks: MachineStacks,
-    rules: FrameRules,
-    memory: Memory,
+    prepared: "Prepared",
+    sites: "SiteTable | None",
+    stacks: "MachineStacks",
+    rules: "FrameRules",
+    memory: "Memory",
     bias: int,
 ) -> InlineClauses:
     """How clauses run in inlined copies, and where the arguments of those are found.
@@ -69,6 +68,13 @@ def inline_clauses(
         memory: the guest's.
         bias: by how much the image was moved when it was loaded.
     """
+    # Where nothing is kept of a stack they are not needed, and their DWARF takes a tenth of a run's start to import.
+    from kinst.runtime.tracing.inline_arguments import InlineArguments
+    from kinst.runtime.unwinding.call_instructions import CallInstructions
+    from kinst.runtime.unwinding.caller_frames import CallerFrames
+    from kinst.runtime.unwinding.entry_values import EntryValues
+    from kinst.runtime.unwinding.locations import Machine
+
     arch = prepared.image.facts
     frames = CallerFrames(arch, rules, memory)
     instructions = CallInstructions(prepared.program)

@@ -3,21 +3,24 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from kinst.rewriter.planning.slots import GRANULE, place
 from kinst.runtime.machine.loading.loaded import Loaded
-from kinst.runtime.machine.system import System
-from kinst.runtime.patched.module_sites import ModuleSites
 from kinst.runtime.patched.moved_trampolines import moved_trampolines
 from kinst.runtime.patched.sites import Patched, SiteHooks, SiteTable
-from kinst.runtime.tracing.images.patched_code import PatchedCode
 from kinst.runtime.trap.arch.registry import emulator
 from kinst.targets.errors import UsageError
 from kinst.targets.image import Image, open_to_run
 from kinst.targets.manifest.packed import Manifest, find_manifest
 from kinst.targets.probe_ids import FIRST_PROBE_ID
+
+if TYPE_CHECKING:
+    from kinst.runtime.machine.system import System
+    from kinst.runtime.patched.module_sites import ModuleSites
+    from kinst.runtime.tracing.images.patched_code import PatchedCode
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +70,7 @@ def _renamed(manifest: Manifest, name: str, distance: int) -> Manifest:
     return replace(manifest, module=name, numbers=numbers, static_numbers=static, next_identifier=following)
 
 
-def module_sites(module: PatchedModule, system: System, kernel: Loaded, code: PatchedCode) -> ModuleSites:
+def module_sites(module: PatchedModule, system: "System", kernel: Loaded, code: "PatchedCode") -> "ModuleSites":
     """The sites of a module in a machine. Where trampolines end in a breakpoint, one set serves the module wherever it
     is loaded, and is mapped below all others. Where they jump back, they are made when the module is loaded.
 
@@ -77,6 +80,8 @@ def module_sites(module: PatchedModule, system: System, kernel: Loaded, code: Pa
         kernel: the image that loads it.
         code: of that image.
     """
+    from kinst.runtime.patched.module_sites import ModuleSites  # of machines of ours: QEMU needs none of them
+
     end = _end(kernel.image)
     trampolines = moved_trampolines(system, kernel, end)
     manifest, image = module.manifest, module.image

@@ -1,17 +1,19 @@
 """An image that is patched in memory -> an address for its trampolines from which jumps reach the image, if
 possible."""
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from kinst.runtime.trap.arch.registry import jump
 from kinst.targets.elf.header import PT_LOAD
-from kinst.targets.image import Image
+
+if TYPE_CHECKING:
+    from kinst.targets.image import Image
 
 _BELOW: Final = 64 << 20  # bytes below the image: the trampolines of eight million sites
 _KERNEL_HALF: Final = 1 << 63  # of the address space
 
 
-def nearby(image: Image) -> int | None:
+def nearby(image: "Image") -> int | None:
     """An address below the image; None: trampolines go where they go by default.
 
     In the kernel's half of the address space there is nothing below the image but modules, which are allocated from the

@@ -1,13 +1,12 @@
 """A loaded image with probes -> its sites in the running machine: armed, found in moved code, or deferred."""
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from kinst.rewriter.naming.refusals import summary
-from kinst.rewriter.program import Program
 from kinst.runtime.clauses.guest.moved_image import MovedImage
 from kinst.runtime.hits.explained import explained
 from kinst.runtime.machine.calling.call import CALL_RETURNS_TO
-from kinst.runtime.machine.system import System
 from kinst.runtime.patched.block_choice import BlockChoice
 from kinst.runtime.patched.block_sites import BlockSites
 from kinst.runtime.patched.call_blocks import CallBlocks
@@ -27,12 +26,16 @@ from kinst.runtime.unwinding.pending_returns import PendingReturns
 from kinst.runtime.unwinding.return_addresses import ReturnAddresses, named, reader
 from kinst.targets.method import Method
 
+if TYPE_CHECKING:
+    from kinst.rewriter.program import Program
+    from kinst.runtime.machine.system import System
+
 
 class PatchedCode:
     """The sites of one image in one machine."""
 
     def __init__(
-        self, patched: Patched, system: System, program: Callable[[], Program], warn: Callable[[str], None]
+        self, patched: Patched, system: "System", program: Callable[[], "Program"], warn: Callable[[str], None]
     ) -> None:
         """Map the trampolines and add the handlers to the trap path. Nothing is armed yet.
 
@@ -65,7 +68,7 @@ class PatchedCode:
             self._deferred = DeferredSites(self.sites, loaded, system, trampolines, self._blocks)
             system.trap.dtrace_invop_add(self._deferred.claim)
 
-    def _hooks(self, patched: Patched, program: Callable[[], Program], choice: BlockChoice | None) -> SiteHooks:
+    def _hooks(self, patched: Patched, program: Callable[[], "Program"], choice: BlockChoice | None) -> SiteHooks:
         system, loaded = self._system, self._loaded
         blocks = CallBlocks(SecondCpu(system, loaded), JoinPoints(program), system.arch.nops, loaded.image)
         return SiteHooks(

@@ -1,20 +1,23 @@
 """Other packages' providers in one run: found by name before the image is patched, registered when it is loaded."""
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from kinst.runtime.patched.sites import SiteTable
 from kinst.runtime.providers.host import GuestMemory, ImageHost
 from kinst.runtime.providers.plugged import installed_providers
-from kinst.runtime.providers.provider import Providers
-from kinst.targets.c_types import ImageTypes
-from kinst.targets.image import Image
-from kinst.targets.probe import ProbeName
+
+if TYPE_CHECKING:
+    from kinst.runtime.patched.sites import SiteTable
+    from kinst.runtime.providers.provider import Providers
+    from kinst.targets.c_types import ImageTypes
+    from kinst.targets.image import Image
+    from kinst.targets.probe import ProbeName
 
 
 class PlugIns:
     """The providers of other packages that programs name."""
 
-    def __init__(self, image: Image | None, types: ImageTypes, is_wanted: Callable[[str], bool]) -> None:
+    def __init__(self, image: "Image | None", types: "ImageTypes", is_wanted: Callable[[str], bool]) -> None:
         """`image` is the original, with its types; None if the image runs as it is and nothing may be added.
 
         Raises:
@@ -25,11 +28,11 @@ class PlugIns:
         self._providers = installed_providers(self._host, is_wanted)
 
     @property
-    def names(self) -> tuple[ProbeName, ...]:
+    def names(self) -> tuple["ProbeName", ...]:
         """The probes at whose sites the image must be patched for them."""
         return () if self._host is None else self._host.names
 
-    def register(self, providers: Providers, sites: SiteTable | None, memory: GuestMemory, bias: int) -> None:
+    def register(self, providers: "Providers", sites: "SiteTable | None", memory: GuestMemory, bias: int) -> None:
         """Register them when the image is loaded, `bias` bytes from where it was linked. `memory` is the guest's."""
         if self._host is None or not self._providers:
             return

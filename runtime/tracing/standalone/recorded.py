@@ -223,8 +223,7 @@ class RecordedHits:
         found = self._sites.get(row)
         if found is None:
             assert self._table is not None, "attach() comes first"
-            site = self._table.site(row)
-            found = self._sites[row] = site.address, site.enablings
+            found = self._sites[row] = self._table.address(row), self._table.enablings(row)
         return found
 
 
