@@ -27,7 +27,7 @@ from kinst.runtime.live.ram import SharedRam
 from kinst.runtime.live.room.debugger import Debugger
 from kinst.runtime.live.room.layout import Layout, in_room, kernel_of, layout_of
 from kinst.runtime.live.room.mapping import Mapper, Place
-from kinst.runtime.live.room.reserving import reserve
+from kinst.runtime.live.room.reserving import may_move_itself, reserve
 from kinst.runtime.live.silence import Silence, silence_reason
 from kinst.runtime.live.standalone_image import StandaloneImage, standalone_image
 from kinst.runtime.live.timebase import timebase_of
@@ -212,7 +212,9 @@ def _started(
         if wanted.is_placed:
             _check_memory(alone, ram)
         hits = _hits(prepared, kept, alone, qemu, ram, now, warn)
-        return Started(qemu, ram, hits, None if room is None else _mapper(alone, room, hits, qemu, ram))
+        return Started(
+            qemu, ram, hits, None if room is None else _mapper(prepared, kept, alone, room, hits, qemu, ram, warn)
+        )
     except BaseException:
         qemu.close()
         ram.close()
@@ -243,12 +245,27 @@ def _hits(
     return Hits(kept.probes, alone, placement, ram, now, warn)
 
 
-def _mapper(alone: StandaloneImage, room: Layout, hits: Hits, qemu: Qemu, ram: SharedRam) -> Mapper:
+def _mapper(
+    prepared: Prepared,
+    kept: _Kept,
+    alone: StandaloneImage,
+    room: Layout,
+    hits: Hits,
+    qemu: Qemu,
+    ram: SharedRam,
+    warn: Callable[[str], None],
+) -> Mapper:
     """Keeps the room free, and maps it. Raises MachineError."""
-    sites = alone.manifest.sites["address"]
-    place = Place(room, hits.physical(room.code.start), int(sites[len(sites) // 2]))
-    reserve(ram, place.physical(room.start), room.size)
-    return Mapper(alone.image, place, ram, Debugger(qemu.stub))
+    sites, end = alone.manifest.sites["address"], max(one.address + one.size for one in alone.image.segments)
+    place = Place(room, hits.physical(room.code.start), int(sites[len(sites) // 2]), end - room.start)
+
+    def moved(by: int) -> None:
+        kept.probes.move(by)
+        if prepared.request.is_verbose:
+            warn(f"the kernel moved itself by {by:#x} bytes (KASLR), and its trampolines with it")
+
+    reserve(ram, place.physical(room.start), room.size, keeps_seed=may_move_itself(prepared.original))
+    return Mapper(alone.image, alone.manifest, place, ram, Debugger(qemu.stub), moved)
 
 
 def _check_memory(alone: StandaloneImage, ram: SharedRam) -> None:

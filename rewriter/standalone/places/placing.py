@@ -87,10 +87,11 @@ def placed(
 def _in_front(image: Image, manifest: Manifest, request: Request, code_size: int, size: int) -> Places:
     """Before the image's first byte: the trampolines, and the data in front of them, which is not in the file; each in
     pages of its own. Not within reach of a short jump where there is a longer one, which then reaches all of them: from
-    what is near to their end their beginning may be too far."""
+    what is near to their end their beginning may be too far. A granule stays free in between: a program header table
+    that has to move follows the trampolines in their segment."""
     code = probed_code(manifest.sites["address"], image.facts.trampoline_window)
     first = min(one.address for one in image.segments if one.kind == PT_LOAD and one.size)
-    end = first - (0 if image.facts.jump.far is None else image.facts.jump.reach)
+    end = first - (GRANULE if image.facts.jump.far is None else image.facts.jump.reach)
     start = end - (code_size + -code_size % GRANULE)
     data = start - (size + -size % GRANULE)
     segment = _free(image, code, end - start, start, _CODE)
