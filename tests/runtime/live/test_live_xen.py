@@ -37,7 +37,7 @@ def test_its_functions_are_counted_up_to_its_panic(image: str, cpus: int) -> Non
     """From before its MMU is on, and on each CPU."""
     needs("qemu-system-aarch64")
     found = counts(image, f"{QEMU} -smp {cpus}", until=NO_DOM0)
-    assert {found[name] for name in ("real_start", "start_xen", "setup_mm")} == {1}
+    assert {found[name] for name in ("real_start", "start_xen", "setup_pagetables")} == {1}
     assert found.get("start_secondary", 0) == cpus - 1
 
 
