@@ -11,6 +11,7 @@ trampoline may be left before its site are left out. Prints a row an image.
 import argparse
 import json
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -27,6 +28,8 @@ from numpy.typing import NDArray
 
 from kinst.rewriter.arch.registry import dissector
 from kinst.runtime.live.room.layout import layout_of
+from kinst.runtime.machine.devices.fdt import flatten
+from kinst.runtime.machine.devices.fdt_reader import unflatten
 from kinst.targets.elf.header import PT_LOAD
 from kinst.targets.image import Image, open_image
 from kinst.targets.instruction import Flow
@@ -55,6 +58,7 @@ class Subject:
     start: int = 0  # where QEMU puts a kernel's first byte, or that of its room
     tree: str = ""  # the device tree, if the board does not make its own
     programs: str = ""  # the machine whose busybox it runs
+    seed: int = 0  # of 64 bits, by which a kernel moves (KASLR), to the same place each time; 0: it gets none from here
 
     @property
     def cpus(self) -> int:
@@ -63,15 +67,22 @@ class Subject:
         return int(words[words.index("-smp") + 1]) if "-smp" in words else 1
 
 
-def _linux(image: str, machine: str, *more: str, probes: str = "fbt:::entry") -> Subject:
+def _linux(image: str, machine: str, *more: str, probes: str = "fbt:::entry", seed: int = 0) -> Subject:
     rival = RIVALS[machine]
     on = shlex.join([rival.program, *rival.board, "-m", "512M", *more])
-    return Subject(image, on, PANIC, rival.command_line, probes, start=_STARTS.get(machine, 0))
+    append = rival.command_line if seed else f"{rival.command_line} nokaslr"
+    until = _OFFSET if seed else PANIC
+    return Subject(image, on, until, append, probes, start=_STARTS.get(machine, 0), seed=seed)
 
 
 def _pc(image: str, on: str, more: str = "", probes: str = "fbt:::entry") -> Subject:
     """Linux for amd64, with programs that take system calls, interrupts and faults, until it powers off."""
     return Subject(image, _PC + on, append=f"console=ttyS0 panic=-1 {more}", probes=probes, programs="amd64")
+
+
+def _xen(image: str, *more: str) -> Subject:
+    on = shlex.join(["qemu-system-aarch64", "-M", "virt,virtualization=on,gic-version=2", *_CORTEX, *more])
+    return Subject(image, on, _NO_DOM0, start=_STARTS["arm64"])
 
 
 def _board(image: str, on: str, console: str, start: int = 0, tree: str = "") -> Subject:
@@ -80,6 +91,11 @@ def _board(image: str, on: str, console: str, start: int = 0, tree: str = "") ->
 
 
 _STARTS: Final = {"arm64": 0x4020_0000, "riscv64": 0x8020_0000}  # behind 2 MiB of RAM, or behind the firmware
+_CORTEX: Final = ("-cpu", "cortex-a57", "-m", "512M")
+_NO_DOM0: Final = "Could not set up DOM0 guest OS"
+_SEED: Final = 0x1234_5678_9ABC_DEF0
+_OFFSET: Final = "Kernel Offset"  # Linux says itself by how much it has moved, when it panics
+_MOVED: Final = re.compile(rb"Kernel Offset: (0x[0-9a-f]+) from")
 _RETURNS: Final = "fbt:::return"
 _PROGRAMS: Final = f"""{START}
 md5sum /bin/busybox > /dev/null
@@ -110,6 +126,12 @@ SUBJECTS: Final = (
     _linux("linux-arm64", "arm64"),
     _linux("linux-arm64", "arm64", "-smp", "4"),
     _linux("linux-6.12-arm64", "arm64"),
+    _linux("linux-arm64", "arm64", seed=_SEED),
+    _linux("linux-6.12-arm64", "arm64", "-smp", "4", seed=_SEED),
+    _xen("xen-arm64"),
+    _xen("xen-arm64", "-smp", "4"),
+    _xen("xen-4.17-arm64"),
+    _xen("xen-4.17-arm64", "-smp", "4"),
     _linux("linux-riscv64", "riscv64"),
     _linux("linux-riscv64", "riscv64", "-smp", "4"),
     _linux("linux-arm64", "arm64", probes=_RETURNS),
@@ -169,21 +191,22 @@ def beside(image: Path, subject: Subject, folder: Path) -> Beside | None:
 
     Raises AssertionError: a run failed.
     """
-    made, _ = _counted(image, subject, folder, subject.on)  # makes the image, in which the sites are
+    made, _, moved = _counted(image, subject, folder, subject.on)  # makes the image, in which the sites are
     manifest = find_manifest(made)
     assert manifest is not None
     link = _executed(manifest)
     room = layout_of(made, manifest)
     if room is not None:
-        load = link - np.uint64(room.start) + np.uint64(subject.start)
+        load = link - np.uint64(room.start % (1 << 64)) + np.uint64(subject.start)
     else:
         load = link + np.array([_to_load(made, address) + subject.base for address in link.tolist()], np.uint64)
-    link = load if subject.base else link  # other code is there
+    link = load if subject.base else link + np.uint64(moved % (1 << 64))  # other code is there
     plugin = counting_plugin(shlex.split(subject.on)[0], np.concatenate([link, load]), folder)
     if plugin is None:
         return None
     option = plugin.option
-    _, ours = _counted(image, subject, folder, f"{subject.on} -plugin {option}")
+    _, ours, again = _counted(image, subject, folder, f"{subject.on} -plugin {option}")
+    assert moved == again, "it has a seed, or does not move"
     found: Mapping[str, int] = _by_function(plugin, manifest, (link, load))
     unsure = _with_branches(open_image(image), manifest)
     first, second = ({name: count for name, count in one.items() if name not in unsure} for one in (ours, found))
@@ -213,10 +236,21 @@ def _with_branches(original: Image, manifest: Manifest) -> set[str]:
     return found
 
 
-def _counted(image: Path, subject: Subject, folder: Path, on: str) -> tuple[Image, dict[str, int]]:
-    """The standalone image of a run, and its counts."""
+def _counted(image: Path, subject: Subject, folder: Path, on: str) -> tuple[Image, dict[str, int], int]:
+    """The standalone image of a run, its counts, and by how many bytes the kernel moved."""
     run = str(Path(sys.executable).with_name("kinst-run"))
-    words = [run, "-q", "--format", "json", "--on", on, "--wall-timeout", f"{_BOUND}s"]
+    words = [
+        run,
+        "-q",
+        "--console",
+        str(folder / "console"),
+        "--format",
+        "json",
+        "--on",
+        on,
+        "--wall-timeout",
+        f"{_BOUND}s",
+    ]
     words += ["--until", subject.until] if subject.until else []
     words += ["--append", subject.append] if subject.append else []
     words += ["--dtb", str(device_tree(subject.tree))] if subject.tree else []
@@ -224,13 +258,29 @@ def _counted(image: Path, subject: Subject, folder: Path, on: str) -> tuple[Imag
         initrd = folder / "initrd.cpio"
         initrd.write_bytes(initial_file_system(subject.programs, _PROGRAMS))
         words += ["--initrd", str(initrd)]
+    words += ["--dtb", str(_seeded(subject, folder))] if subject.seed else []
     words += ["-n", f"{subject.probes} {_LIST}", str(image)]
     cache = {**os.environ, "XDG_CACHE_HOME": str(folder)}
     done = subprocess.run(words, env=cache, capture_output=True, check=False, timeout=_BOUND * 2)
     assert done.returncode == 0, (done.returncode, done.stderr.decode(errors="replace"), done.stdout[-200:])
     (path,) = (folder / "kinst-rewrite" / "live").glob("*.elf")
     (found,) = json.loads(done.stdout)["dtrace"]["aggregations"]
-    return open_image(path), {one["keys"][0]: one["value"] for one in found["aggregation-data"]}
+    counts = {one["keys"][0]: one["value"] for one in found["aggregation-data"]}
+    moved = _MOVED.search((folder / "console").read_bytes()) if subject.seed else None
+    assert bool(moved) == bool(subject.seed), "it has not moved"
+    return open_image(path), counts, int(moved[1], 16) if moved else 0
+
+
+def _seeded(subject: Subject, folder: Path) -> Path:
+    """The board's device tree with the subject's seed."""
+    out, words = folder / "seeded.dtb", shlex.split(subject.on)
+    words[words.index("-M") + 1] += f",dumpdtb={out}"
+    subprocess.run([*words, "-nographic"], check=True, capture_output=True, timeout=_BOUND)
+    tree = unflatten(out.read_bytes())
+    chosen = next(one for one in tree.root.children if one.name == "chosen")
+    chosen.properties["kaslr-seed"] = subject.seed.to_bytes(8, "big")
+    out.write_bytes(flatten(tree.root, reserved=tree.reservations))  # without the padding: Linux takes 2 MiB at most
+    return out
 
 
 def _to_load(image: Image, address: int) -> int:

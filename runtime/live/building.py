@@ -26,8 +26,9 @@ from kinst.runtime.live.qemu import Qemu
 from kinst.runtime.live.ram import SharedRam
 from kinst.runtime.live.room.layout import Layout, in_room
 from kinst.runtime.live.room.mapping import Mapper
+from kinst.runtime.live.room.reserving import may_move_itself
 from kinst.runtime.live.room.rooms import Room, mapper_of, may_have_room, room_of
-from kinst.runtime.live.room.stops import Stopping
+from kinst.runtime.live.room.stopping import Stopping
 from kinst.runtime.live.silence import Silence, silence_reason
 from kinst.runtime.live.standalone_image import StandaloneImage, standalone_image
 from kinst.runtime.live.timebase import timebase_of
@@ -223,7 +224,9 @@ def _started(
         if wanted.is_placed:
             _check_memory(alone, ram)
         hits = _hits(prepared, kept, alone, qemu, ram, now, warn)
-        return Started(qemu, ram, hits, None if room is None else _mapper(alone, room, hits, qemu, ram))
+        return Started(
+            qemu, ram, hits, None if room is None else _mapper(prepared, kept, alone, room, hits, qemu, ram, warn)
+        )
     except BaseException:
         qemu.close()
         ram.close()
@@ -254,9 +257,29 @@ def _hits(
     return Hits(kept.probes, alone, placement, ram, now, warn)
 
 
-def _mapper(alone: StandaloneImage, room: Room, hits: Hits, qemu: Qemu, ram: SharedRam) -> Mapper | Stopping:
+def _mapper(
+    prepared: Prepared,
+    kept: _Kept,
+    alone: StandaloneImage,
+    room: Room,
+    hits: Hits,
+    qemu: Qemu,
+    ram: SharedRam,
+    warn: Callable[[str], None],
+) -> Mapper | Stopping:
     """Keeps the room free, and maps it. Raises MachineError."""
-    return mapper_of(alone.image, alone.manifest, room, hits.physical(room.code.start), ram, qemu.stub)
+
+    def moved(by: int) -> None:
+        kept.probes.move(by)
+        if prepared.request.is_verbose:
+            warn(f"the kernel moved itself by {by:#x} bytes (KASLR), and its trampolines with it")
+
+    keeps_seed = may_move_itself(prepared.original)
+    return mapper_of(
+        *(alone.image, alone.manifest, room, hits.physical(room.code.start), ram, qemu.stub),
+        on_moved=moved,
+        keeps_seed=keeps_seed,
+    )
 
 
 def _check_memory(alone: StandaloneImage, ram: SharedRam) -> None:

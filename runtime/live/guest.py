@@ -11,7 +11,7 @@ from kinst.runtime.live.panic import ConsolePanic
 from kinst.runtime.live.qemu import Qemu
 from kinst.runtime.live.ram import SharedRam
 from kinst.runtime.live.room.mapping import Mapper
-from kinst.runtime.live.room.stops import Stopping
+from kinst.runtime.live.room.stopping import Stopping
 from kinst.runtime.live.silence import Silence
 from kinst.runtime.machine.configuration import End
 from kinst.runtime.machine.device import Timed

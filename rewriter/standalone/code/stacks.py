@@ -4,8 +4,10 @@ That is so before start-up code has set one, on entry from user programs or from
 load of the stack pointer and the first use of the new stack. A register saved there would overwrite whatever the
 pointer happens to lead to. So it is assumed, as far as control flows and into calls, until an instruction itself pushes
 or allocates: from the image's entry point; from the start of functions from which control comes to a load of the stack
-pointer, or that never return; and after such a load. It is also assumed wherever the value of the stack pointer is
-dead, since it is loaded before anything is pushed.
+pointer, or that never return; from other code that comes to one, if nothing is known to lead there; and after such a
+load. A computed jump may lead to what follows it in its function: so code goes on at its link address when it has
+turned the MMU on. It is also assumed wherever the value of the stack pointer is dead, since it is loaded before
+anything is pushed.
 """
 
 from collections import deque
@@ -37,10 +39,11 @@ def without_stack(flow: Dataflow, generator: CodeGenerator) -> Mask:
     starts = edges.rows_at(program.functions.address)
     starts = starts[starts >= 0]
     bare = starts[leads[starts] | _never_returns(program, found, trusts)[found.function[starts]]]
+    orphans = [row for row in np.flatnonzero(leads).tolist() if not edges.predecessors(row)]
     after = edges.rows_at(found.address[switches] + found.size[switches])
     entry = edges.rows_at(np.array([program.image.entry], np.uint64))
     # And forwards from where there may be no stack.
-    early = _reached(np.concatenate([entry, bare, after]).tolist(), trusts, edges.successors)
+    early = _reached([*np.concatenate([entry, bare, after]).tolist(), *orphans], trusts, edges.successors)
     return early | _is_dead(flow, switches, trusts)
 
 
@@ -88,12 +91,13 @@ class _Edges:
         return found
 
     def successors(self, row: int) -> Sequence[int]:
-        """The rows that control may go to next. A call comes back."""
+        """The rows that control may go to next. A call comes back, and a computed jump stays in its function."""
         found, flow = self._found, int(self._found.flow[row])
         end = found.address[row] + found.size[row]
         goals = [end] * (flow in _FALLS) + [found.target[row]] * (flow in _GOES)
         rows: list[int] = self.rows_at(np.array(goals, np.uint64)).tolist()
-        return rows
+        stays = flow == Flow.INDIRECT_JUMP and row + 1 < len(found) and found.function[row + 1] == found.function[row]
+        return [*rows, row + 1] if stays else rows
 
     def predecessors(self, row: int) -> Sequence[int]:
         """The rows that control may have come from."""

@@ -90,11 +90,12 @@ def placed(
 def _in_front(image: Image, manifest: Manifest, request: Request, code_size: int, size: int) -> Places:
     """Before the image's first byte: the trampolines, and the data in front of them, which is not in the file; each in
     pages of its own. Not within reach of a short jump where there is a longer one, which then reaches all of them: from
-    what is near to their end their beginning may be too far."""
+    what is near to their end their beginning may be too far. A granule stays free in between: a program header table
+    that has to move follows the trampolines in their segment."""
     code = probed_code(manifest.sites["address"], image.facts.trampoline_window)
     first = min(one.address for one in image.segments if one.kind == PT_LOAD and one.size)
-    end = first - (0 if image.facts.jump.far is None else image.facts.jump.reach)
     page = image.facts.linux.room.page
+    end = first - (page if image.facts.jump.far is None else image.facts.jump.reach)
     start = end - (code_size + -code_size % page)
     data = start - (size + -size % page)
     segment = _free(image, code, end - start, start, _CODE)
@@ -111,7 +112,7 @@ def _behind(image: Image, manifest: Manifest, request: Request, code_size: int, 
     start = end + -end % page
     segment = _free(image, code, code_size, start, _CODE)
     data = segment.end + -segment.end % page
-    return Places(((start, segment.end),), segment, _standalone(request, data, (data - distance) % (1 << 64), size))
+    return Places(((start, segment.end),), segment, request.kept_at(data, (data - distance) % (1 << 64), size))
 
 
 def _own_segment(

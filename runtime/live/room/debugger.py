@@ -47,12 +47,15 @@ class Debugger:
             yield process
 
     def set_breakpoints(self, addresses: Iterable[int]) -> None:
-        """Let the guest stop before it executes one of some instructions, and at no others any more. Raises
+        """Let the guest, which does not run now, stop before it executes these instructions, and no others. Raises
         StubError."""
-        self._remove_breakpoints()
-        self._breakpoints = tuple(addresses)
+        before, self._breakpoints = self._breakpoints, tuple(dict.fromkeys(addresses))
+        for address in before:
+            if address not in self._breakpoints:
+                self._remove(address)
         for address in self._breakpoints:
-            self._insert(address)
+            if address not in before:
+                self._insert(address)
 
     def has_stopped(self) -> bool:
         """Whether the guest is at a breakpoint; `register` reads the CPU that is. Raises StubError: the connection is
@@ -83,7 +86,7 @@ class Debugger:
         """Continue from a breakpoint: past its instruction, for which the other CPUs wait. Raises StubError."""
         is_there = address in self._breakpoints  # if not, the CPU was stopped by something else
         if is_there:
-            self._expect_ok(f"z1,{address:x},{_KIND}")
+            self._remove(address)
             self._packets.send(f"vCont;s:{self._cpu}")
             self._is_stop(self._packets.reply())
             self._insert(address)
@@ -91,7 +94,8 @@ class Debugger:
 
     def leave(self) -> None:
         """Remove the breakpoints, and let a stopped guest go on without them. Raises StubError."""
-        self._remove_breakpoints()
+        for address in self._breakpoints:
+            self._remove(address)
         for process in self._processes[:-1]:
             self._expect_ok(f"D;{process:x}")
         self._packets.send_last(
@@ -102,12 +106,11 @@ class Debugger:
         """Give the connection up."""
         self._connection.close()
 
-    def _remove_breakpoints(self) -> None:
-        for address in self._breakpoints:
-            self._expect_ok(f"z1,{address:x},{_KIND}")
-
     def _insert(self, address: int) -> None:
         self._expect_ok(f"Z1,{address:x},{_KIND}")
+
+    def _remove(self, address: int) -> None:
+        self._expect_ok(f"z1,{address:x},{_KIND}")
 
     def _expect_ok(self, request: str) -> None:
         if (reply := self._packets.ask(request)) != "OK":

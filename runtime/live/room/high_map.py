@@ -22,7 +22,7 @@ from kinst.runtime.live.ram import SharedRam
 from kinst.runtime.live.room.behind import CLEANUP, FREEING, Behind, first_loads
 from kinst.runtime.live.room.debugger import Debugger
 from kinst.runtime.live.room.e820 import reserve
-from kinst.runtime.live.room.stops import Stop, Stops
+from kinst.runtime.live.room.stopping import Stop, Stops
 from kinst.runtime.readout.memory import Space, UnreadableError
 from kinst.targets.image import Image
 

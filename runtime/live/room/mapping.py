@@ -1,46 +1,46 @@
 """A guest that runs, and its room -> the room in the page tables of its kernel, from the first to the last ones.
 
 A kernel maps itself several times while it boots: for its first instructions, and for good. At each instruction that
-gives the MMU other tables the guest is stopped, and the room is added to them, before it can be needed. Programs'
-tables are copies of the kernel's half: when the kernel's last tables have the room, or others have it without our
-doing, the guest is left alone for good.
+gives the MMU other tables the guest is stopped, and the room is added to them, before it can be needed: as far from the
+kernel as it was linked, wherever the kernel maps itself (KASLR). Programs' tables are copies of the kernel's half: when
+the kernel's last tables have the room, or others have it without our doing, the guest is left alone for good.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Final
-
-import numpy as np
+from typing import Final, assert_never
 
 from kinst.runtime.live.ram import SharedRam
 from kinst.runtime.live.room.debugger import Debugger
 from kinst.runtime.live.room.layout import Layout
-from kinst.runtime.live.room.regime import Regime, Root
+from kinst.runtime.live.room.listing import claim
+from kinst.runtime.live.room.regime import Root
 from kinst.runtime.live.room.registry import regime_of
+from kinst.runtime.live.room.stops import Stop, Why, is_hypervisor, is_listed, stops_of
 from kinst.runtime.live.room.tables import Tables
 from kinst.runtime.readout.memory import UnreadableError
 from kinst.targets.errors import MachineError
 from kinst.targets.image import Image
-from kinst.targets.kernels.labelled_code import labelled_code
-from kinst.targets.module_code import code_of
-from kinst.targets.patterns import matches
-from kinst.targets.spans import Spans, covered, united
+from kinst.targets.manifest.packed import Manifest
 
 _SETTLED: Final = 4  # stops in a row at which tables had the room: early ones may be loaded twice
 _LAST: Final = "swapper_pg_dir"  # the root that a kernel keeps, on both machines
-_INIT: Final = (("_sinittext", "_einittext"),)
+_LIST: Final = "vmlist"  # Linux: what its early code has mapped where vmalloc would
 _PC: Final = 32  # its number for gdb on both machines
+_REGISTER: Final = 0x1F  # of an instruction
+_ADDRESSES: Final = 1 << 64
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a kernel with a room is: the room's layout, the physical address of its code, and the link address of some
-    code of the kernel's."""
+    """Where a kernel with a room is: the room's layout, the physical address of its code, the link address of some
+    code of the kernel's, and from the room's beginning to the kernel's end, in bytes."""
 
     layout: Layout
     code: int
     text: int
+    size: int
 
     def physical(self, link: int) -> int:
         """The physical address of a link address."""
@@ -58,22 +58,37 @@ class _State(Enum):
 class Mapper:
     """Adds the room of one guest to its tables."""
 
-    def __init__(self, image: Image, place: Place, memory: SharedRam, debugger: Debugger) -> None:
-        """Set the breakpoints; the guest has not begun. Raises StubError."""
-        self._place, self._memory = place, memory
+    def __init__(
+        self,
+        image: Image,
+        manifest: Manifest,
+        place: Place,
+        memory: SharedRam,
+        debugger: Debugger,
+        on_moved: Callable[[int], None],
+    ) -> None:
+        """Set the breakpoints; the guest has not begun. `on_moved` is called with the bytes by which the kernel turns
+        out to have moved from its link addresses. Raises StubError."""
+        self._place, self._memory, self._on_moved = place, memory, on_moved
         self._regime, self._debugger = regime_of(image.facts), debugger
-        self._loads = dict[int, int]()  # the words of instructions, by address
-        # Few of them: QEMU compares each wherever a block of code ends in a jump that has to be looked up.
-        early = _early(image)
-        for link, word in _loads(image, self._regime):
-            self._loads[link] = word
-            if early is None or covered(early, np.array([link], np.uint64))[0]:
-                self._loads[place.physical(link)] = word  # before the MMU is on
-        last = image.symbols.address_of(_LAST)
+        self._is_hypervisor = is_hypervisor(image, self._regime)
+        self._known = stops_of(image, manifest, self._regime)
+        self._is_listed = is_listed(image, self._regime)
+        last, listed = image.symbols.address_of(_LAST), image.symbols.address_of(_LIST)
         self._last = None if last is None else place.physical(last)
+        self._list = None if listed is None else place.physical(listed)
         self._free = place.physical(place.layout.tables.start)
-        self._settled, self._is_done = 0, False
-        debugger.set_breakpoints(self._loads)
+        self._moved = self._settled = 0
+        self._is_done = self._is_settled = False
+        self._is_claimed = True  # whether the kernel knows that the room is taken, where it might give it away
+        self._stops = dict[int, Stop]()
+        self._set_stops()
+
+    def _set_stops(self) -> None:
+        """Stop where the kernel is now."""
+        self._stops = {self._place.physical(one.link): one for one in self._known if one.is_loaded}
+        self._stops |= {(one.link + self._moved) % _ADDRESSES: one for one in self._known if one.is_linked}
+        self._debugger.set_breakpoints(self._stops)
 
     @property
     def is_done(self) -> bool:
@@ -97,14 +112,33 @@ class Mapper:
 
     def _at_stop(self) -> None:
         at = self._debugger.register(_PC)
-        if at in self._loads:
-            root = self._regime.root(self._loads[at], self._debugger)
-            if root is not None:
-                self._settle(self._state(root), root.address)
+        if at in self._stops:
+            self._stopped(self._stops[at])
+        self._is_done = self._is_settled and self._is_claimed
         if self._is_done:
             self._debugger.leave()
         else:
             self._debugger.go_on(at)
+
+    def _stopped(self, stop: Stop) -> None:
+        match stop.why:
+            case Why.LOAD:
+                root = self._regime.root(stop.word, self._debugger)
+                if root is not None:
+                    self._settle(self._state(root, stop), root.address)
+            case Why.ENABLED | Why.ENTERED:
+                for root in self._current(stop):
+                    if self._state(root, stop) is _State.ADDED:
+                        self._settled = 0
+            case Why.LISTED:
+                self._claim()
+            case _:
+                assert_never(stop.why)
+
+    def _current(self, stop: Stop) -> Sequence[Root]:
+        """The roots that are in use after a stop at which none is loaded."""
+        is_off = stop.why is Why.ENABLED and not self._debugger.register(stop.word & _REGISTER) & 1
+        return () if is_off else self._regime.current(self._debugger, is_hypervisor=self._is_hypervisor)
 
     def _settle(self, found: _State, root: int) -> None:
         """Note what tables have now. Each breakpoint makes its page of code slow, so the guest is left early."""
@@ -113,25 +147,32 @@ class Mapper:
         elif found is _State.THERE:
             self._settled += 1
         is_last = root == self._last and found is not _State.NO_KERNEL
-        self._is_done = is_last or self._settled >= _SETTLED
+        self._is_settled |= is_last or self._settled >= _SETTLED
 
-    def _state(self, root: Root) -> _State:
-        """Add the room to tables that lack it, if they map the kernel where it is linked. They may also map it to where
-        it is, for a moment: that does not count."""
+    def _state(self, root: Root, stop: Stop) -> _State:
+        """Add the room to tables that lack it, if they map the kernel. They may also map it to where it is, for a
+        moment: that does not count. Of a hypervisor it may be no more than the page of the stop."""
         tables, text = Tables(root.form, root.address, self._memory, self._page), self._place.text
+        low = stop.link if self._is_hypervisor else text
         try:
-            found = self._added(tables, root, 0) if root.has_kernel else _State.NO_KERNEL
-            if root.has_kernel and found is _State.NO_KERNEL:
-                self._check_moved(tables)
-            if root.has_identity and self._added(tables, root, self._place.physical(text) - text) is _State.ADDED:
+            found = self._found(tables, root, text) if root.has_kernel else _State.NO_KERNEL
+            if root.has_identity and self._added(tables, root, low, self._place.physical(low) - low) is _State.ADDED:
                 found = _State.ADDED
         except UnreadableError:  # no tables: a register that is not in use yet
             return _State.NO_KERNEL
         return found
 
-    def _added(self, tables: Tables, root: Root, distance: int) -> _State:
-        """The same, for addresses that are so far from the link addresses."""
-        text, layout = self._place.text, self._place.layout
+    def _found(self, tables: Tables, root: Root, text: int) -> _State:
+        """The same for the kernel's addresses, which may be others than before."""
+        found = self._added(tables, root, text, self._moved)
+        if found is _State.NO_KERNEL and (moved := self._moved_by(tables)) is not None:
+            self._move(moved)
+            found = self._added(tables, root, text, moved)
+        return found
+
+    def _added(self, tables: Tables, root: Root, text: int, distance: int) -> _State:
+        """The same, for addresses that are so far from the link addresses, by the link address of some code."""
+        layout = self._place.layout
         leaf = tables.leaf(text + distance)
         if leaf is None or leaf[1] != self._place.physical(text) or not root.form.is_code(leaf[0]):
             return _State.NO_KERNEL
@@ -146,16 +187,32 @@ class Mapper:
         for part, is_code in ((layout.data, False), (layout.code, True)):
             tables.add(text, part.start + distance, self._place.physical(part.start), len(part), is_code=is_code)
 
-    def _check_moved(self, tables: Tables) -> None:
-        """Raises MachineError: they map the kernel elsewhere."""
-        text = self._place.text
-        own = self._place.physical(text) % tables.span
-        moved = next((one for one in tables.code_at(self._place.physical(text)) if one != own), None)
-        if moved is not None:
-            raise MachineError(
-                f"the kernel moves itself by {(moved - text) % tables.span:#x} bytes (KASLR), away from the "
-                "trampolines in front of it: add nokaslr to --append"
-            )
+    def _moved_by(self, tables: Tables) -> int | None:
+        """How far from their link addresses they map the kernel; None: they do not."""
+        text, physical = self._place.text, self._place.physical(self._place.text)
+        found = (one for one in tables.code_at(physical) if one != physical % tables.span)
+        return next((one - text % tables.span for one in found), None)
+
+    def _move(self, by: int) -> None:
+        """Follow the kernel. Raises MachineError: names would be ambiguous, or it would not know of the room."""
+        if abs(by) < self._place.size:
+            why = "less than its size, so that names of addresses would be ambiguous"
+        elif self._is_listed and (self._list is None or all(one.why is not Why.LISTED for one in self._known)):
+            why = "and has no list by which it could be told of the trampolines in front of it"
+        else:
+            self._moved, self._is_claimed = by, not self._is_listed
+            self._set_stops()
+            self._on_moved(by)
+            return
+        raise MachineError(f"the kernel moves itself by {by:#x} bytes (KASLR), {why}: add nokaslr to --append")
+
+    def _claim(self) -> None:
+        """Let the kernel's list of its own memory begin with the room. Raises MachineError: the kernel is not in it."""
+        if self._list is not None and self._moved:
+            room = self._place.layout
+            start, text = room.start + self._moved, self._place.text + self._moved
+            claim(self._memory, self._list, start, text, lambda one: self._place.physical(one - self._moved))
+        self._is_claimed = True
 
     def _page(self, size: int) -> int:
         """A page for another table, aligned to its size. Raises MachineError: there are no more."""
@@ -164,23 +221,3 @@ class Mapper:
             raise MachineError("the kernel uses more page tables than there is room for ours in")
         self._free = start + size
         return start
-
-
-def _early(image: Image) -> Spans | None:
-    """The code that also runs at its physical addresses; None: all of it may."""
-    identity = labelled_code(image, image.facts.linux.identity)
-    return united(np.concatenate([identity, labelled_code(image, _INIT)])) if len(identity) else None
-
-
-def _loads(image: Image, regime: Regime) -> Iterator[tuple[int, int]]:
-    """The instructions that load a root: link addresses and words. Not those of code that is no part of the kernel when
-    it runs, such as its hypervisor's."""
-    apart = labelled_code(image, image.facts.linux.elsewhere)
-    for region in image.code_regions:
-        code = code_of(image, region)
-        for at in range(0, 4, regime.step):
-            words = code[at : at + (len(code) - at) // 4 * 4].view("<u4").astype(np.uint64)
-            for row in np.flatnonzero(matches(words, (regime.load,))).tolist():
-                address = region.address + at + 4 * row
-                if not covered(apart, np.array([address], np.uint64))[0]:
-                    yield address, int(words[row])

@@ -1,5 +1,6 @@
 """What a machine's MMU is told, and where -> the root of the tables that its kernel is about to use."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -39,6 +40,23 @@ class Regime(Protocol):
         ...
 
     @property
+    def hypervisor_load(self) -> Pattern | None:
+        """The one that gives a hypervisor's own tables, where there is another for that; `load` is for its guests
+        then."""
+        ...
+
+    @property
+    def enable(self) -> Pattern | None:
+        """The one that turns the MMU on, if Linux may do so with roots that it has loaded before; bit 0 of its lowest
+        register is set then."""
+        ...
+
+    @property
+    def is_among_modules(self) -> bool:
+        """Whether Linux, if it moves, is in the middle of the region from which it gives modules their memory."""
+        ...
+
+    @property
     def step(self) -> int:
         """Instructions begin at multiples of so many bytes."""
         ...
@@ -46,6 +64,10 @@ class Regime(Protocol):
     def root(self, load: int, cpu: Cpu) -> Root | None:
         """The root that the instruction gives, which is passed as a word and at which a CPU has stopped; None:
         translation is off after it. Raises MachineError."""
+        ...
+
+    def current(self, cpu: Cpu, *, is_hypervisor: bool) -> Sequence[Root]:
+        """The roots that a CPU has loaded already. Raises MachineError."""
         ...
 
     def start(self, distance: int) -> bytes:

@@ -9,15 +9,23 @@ from kinst.runtime.machine.devices.fdt import flatten
 from kinst.runtime.machine.devices.fdt_reader import Tree, unflatten
 from kinst.runtime.readout.memory import Space, UnreadableError
 from kinst.targets.errors import MachineError
+from kinst.targets.image import Image
 
 _MAGIC: Final = bytes.fromhex("d00dfeed")
 _HEADER: Final = struct.Struct(">10I")
 _SEED: Final = "kaslr-seed"
+_RELOCATIONS: Final = (("__rela_dyn_start", "__rela_dyn_end"), ("__rela_start", "__rela_end"))  # riscv64, arm64
 
 
-def reserve(memory: SharedRam, start: int, size: int) -> None:
-    """Reserve physical addresses, and take the seed away by which the kernel would move: what is in the room is at a
-    fixed distance from it.
+def may_move_itself(image: Image) -> bool:
+    """Whether a kernel has what it needs to move itself: a file with debug information may have been left without its
+    relocations, which the one that boots has."""
+    labels = ([image.symbols.address_of(name) for name in names] for names in _RELOCATIONS)
+    return all(None in pair or pair[0] != pair[1] for pair in labels)
+
+
+def reserve(memory: SharedRam, start: int, size: int, *, keeps_seed: bool) -> None:
+    """Reserve physical addresses, and take the seed away by which a kernel would move that cannot.
 
     Raises:
         MachineError: there is no device tree in memory.
@@ -27,7 +35,7 @@ def reserve(memory: SharedRam, start: int, size: int) -> None:
         raise MachineError("the guest has no device tree in its memory, by which it could be told what is not its own")
     for address, blob, tree in places:
         for child in tree.root.children:
-            if child.name == "chosen":
+            if child.name == "chosen" and not keeps_seed:
                 child.properties.pop(_SEED, None)
         boot_cpu, total = _HEADER.unpack_from(blob)[7], len(blob)
         memory.write(address, flatten(tree.root, boot_cpu, total, (*tree.reservations, (start, size))))

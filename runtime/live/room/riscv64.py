@@ -1,6 +1,7 @@
 """riscv64: satp, and the tables of Sv39, Sv48 and Sv57 (The RISC-V Instruction Set Manual, volume II, 12.3)."""
 
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -61,7 +62,15 @@ class Riscv64:
 
     #      csr 31:20   rs1 19:15   001   rd 11:7   1110011: csrrw rd, satp, rs1
     load: Pattern = Pattern(0xFFF0_707F, 0x1800_1073)
+    hypervisor_load: Pattern | None = None  # hypervisors have the same register
+    enable: Pattern | None = None  # it is the same instruction
+    is_among_modules = False  # the region for modules ends where the kernel begins, wherever that is
     step = 2
+
+    def current(self, _cpu: Cpu, *, is_hypervisor: bool) -> Sequence[Root]:
+        """None is asked for."""
+        del is_hypervisor
+        return ()
 
     def root(self, load: int, cpu: Cpu) -> Root | None:
         """All addresses have one."""

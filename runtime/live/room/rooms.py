@@ -1,6 +1,7 @@
 """An image -> whether it may have a room beside it, where that is, and who maps it."""
 
 import socket
+from collections.abc import Callable
 
 from kinst.runtime.live.ram import SharedRam
 from kinst.runtime.live.room.behind import Behind, behind_of, may_be_behind
@@ -9,7 +10,7 @@ from kinst.runtime.live.room.high_map import COUNTER, HighMap
 from kinst.runtime.live.room.layout import Layout, kernel_of, layout_of
 from kinst.runtime.live.room.mapping import Mapper, Place
 from kinst.runtime.live.room.reserving import reserve
-from kinst.runtime.live.room.stops import Stopping
+from kinst.runtime.live.room.stopping import Stopping
 from kinst.targets.image import Image
 from kinst.targets.manifest.packed import Manifest
 
@@ -27,17 +28,26 @@ def room_of(image: Image, manifest: Manifest) -> Room | None:
 
 
 def mapper_of(
-    image: Image, manifest: Manifest, room: Room, code: int, memory: SharedRam, stub: socket.socket
+    image: Image,
+    manifest: Manifest,
+    room: Room,
+    code: int,
+    memory: SharedRam,
+    stub: socket.socket,
+    *,
+    on_moved: Callable[[int], None],
+    keeps_seed: bool,
 ) -> Mapper | Stopping:
     """Keeps the room free, and maps it in a guest that has not begun. `code`: the physical address of its trampolines.
-    Raises MachineError."""
+    `on_moved`: see `Mapper`; `keeps_seed`: see `reserve`. Raises MachineError."""
     sites = manifest.sites["address"]
     text = int(sites[len(sites) // 2])
     match room:
         case Layout():
-            place = Place(room, code, text)
-            reserve(memory, place.physical(room.start), room.size)
-            return Mapper(image, place, memory, Debugger(stub))
+            end = max(one.address + one.size for one in image.segments)
+            place = Place(room, code, text, end - room.start)
+            reserve(memory, place.physical(room.start), room.size, keeps_seed=keeps_seed)
+            return Mapper(image, manifest, place, memory, Debugger(stub), on_moved)
         case Behind():
             debugger = Debugger(stub)
             return Stopping(HighMap(image, room, text, memory, debugger).stops(), COUNTER, debugger)

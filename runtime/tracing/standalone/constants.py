@@ -1,5 +1,7 @@
 """An image -> the memory that clauses may read without a guest: its read-only sections or segments."""
 
+from collections.abc import Callable
+
 from kinst.runtime.clauses.guest.guest_memory import no_guest
 from kinst.runtime.clauses.scratch import TAG, Scratch
 from kinst.runtime.trap.faults import Fault, FaultKind
@@ -11,9 +13,9 @@ class ConstantMemory:
     """The read-only bytes of an image's file, and scratch memory; implements
     `kinst.runtime.clauses.environment.Memory`."""
 
-    def __init__(self, image: Image, scratch: Scratch) -> None:
-        """`scratch` is D's own memory."""
-        self._image = image
+    def __init__(self, image: Image, scratch: Scratch, link: Callable[[int], int] = lambda address: address) -> None:
+        """`scratch` is D's own memory; `link` gives link addresses of the image that runs."""
+        self._image, self._link = image, link
         self._own = no_guest(scratch)
         self.store, self.write, self.write_guest = self._own.store, self._own.write, self._own.write_guest
         sections = [one for one in image.sections if one.flags & SHF_ALLOC and one.address]
@@ -34,7 +36,7 @@ class ConstantMemory:
             return self._own.read(address, size)
         if size > self._constant(address) or not size:
             raise _unknown(address)
-        return self._image.read(address, size)
+        return self._image.read(self._link(address), size)
 
     def string(self, address: int, limit: int) -> bytes:
         """See `Memory`."""
@@ -48,7 +50,8 @@ class ConstantMemory:
 
     def _constant(self, address: int) -> int:
         """How many bytes from an address on are read-only."""
-        return next((place.stop - address for place in self._places if address in place), 0)
+        link = self._link(address)
+        return next((place.stop - link for place in self._places if link in place), 0)
 
 
 def _unknown(address: int) -> Fault:

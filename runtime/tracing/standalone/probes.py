@@ -80,7 +80,9 @@ class KeptProbes:
         stacks, profile = self._hits.stacks, self._profile(types)
         stacks.cross(profile.interrupted)
         symbols = ImageSymbols(
-            prepared.original, lambda: prepared.program().functions, follows_call=stacks.follows_call
+            *(prepared.original, lambda: prepared.program().functions),
+            moved=self._hits.moved.link,
+            follows_call=stacks.follows_call,
         )
         return Surroundings(
             host=host,
@@ -90,6 +92,7 @@ class KeptProbes:
             memory=self._hits.memory,
             stacks=stacks,
             symbols=symbols,
+            locate=self._hits.moved.locate,
             user_symbols=NoUserSymbols(symbols.object_start),
             profile=profile,
             arm=lambda: arm(sites),
@@ -140,6 +143,10 @@ class KeptProbes:
         if rows is not None:
             of_sites[rows] = forms
         self._hits.expect(Forms(kept.record_forms, of_sites, cpu, arch), timebase, cpu)
+
+    def move(self, by: int) -> None:
+        """Set by how many bytes the image was moved from its link addresses in the guest, which is not known before."""
+        self._hits.moved.move(by)
 
     def begin_at(self, time: int) -> None:
         """Set at which time (ns) of the host in `surroundings` the clock in records was 0."""

@@ -20,6 +20,7 @@ from kinst.runtime.tracing.standalone.columns import CpuSource, own_number
 from kinst.runtime.tracing.standalone.constants import ConstantMemory
 from kinst.runtime.tracing.standalone.findings import Found
 from kinst.runtime.tracing.standalone.forms import Form, Forms
+from kinst.runtime.tracing.standalone.moved import Moved
 from kinst.runtime.tracing.standalone.record_memory import RecordMemory
 from kinst.runtime.tracing.standalone.record_stacks import RecordStacks
 from kinst.runtime.trap.faults import Fault, FaultKind
@@ -58,7 +59,8 @@ class RecordedHits:
         self._registers = _Registers(self._arch.registers)
         self.frame = TrapFrame(self._registers, _no_memory, _no_memory, _no_memory)
         self.scratch = Scratch(SCRATCH)
-        self.memory = RecordMemory(ConstantMemory(image, self.scratch))
+        self.moved = Moved(image)
+        self.memory = RecordMemory(ConstantMemory(image, self.scratch, self.moved.link))
         self.stacks = RecordStacks(image, self.memory, program, warn)
         self._values: dict[str, int] = {}
         cpu = own_number(self._arch)

@@ -1,6 +1,7 @@
 """Linux of three machines under QEMU: which task, which CPU, and who called, as in our own machine."""
 
 import json
+import re
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from kinst.targets.image import open_image
 from tests.commands.in_process import kinst_run
 from tests.images import real_image
 from tests.linux_programs import START, initial_file_system
@@ -101,11 +103,38 @@ def test_what_is_not_recorded_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_a_kernel_that_moves_away_from_its_room_says_so() -> None:
-    """QEMU's device tree has no seed for it then, but this CPU has one."""
+@pytest.mark.parametrize(("image", "cpu"), [("linux-arm64", "cortex-a57"), ("linux-6.12-arm64", "max")])
+def test_a_kernel_that_moves_has_its_room_and_its_names(image: str, cpu: str, tmp_path: Path) -> None:
+    """By the seed of QEMU's device tree, or by the CPU's own. The kernel says itself how far, when it panics."""
     needs("qemu-system-aarch64")
-    image: Any = real_image("linux-arm64")
-    there = ("--on", "qemu-system-aarch64 -M virt -cpu max -m 256M", "--append", "panic=-1")
-    done = kinst_run("-q", *there, "-n", "fbt::vfs_read:entry { @ = count(); }", image)
-    assert done.returncode == 1
-    assert "(KASLR), away from the trampolines in front of it: add nokaslr to --append" in done.stderr
+    console = tmp_path / "console"
+    there = ("--on", f"qemu-system-aarch64 -M virt -cpu {cpu} -m 512M", "--append", "console=ttyAMA0 panic=-1")
+    program = "fbt::vfs_open:entry { @[stack(3)] = count(); }"
+    words = ("-qv", "--console", console, "--until", "Kernel Offset", *there, "-n", program, real_image(image))
+    done = kinst_run(*words)
+    assert done.returncode == 0, done.stderr
+    (said,) = re.findall("the kernel moved itself by (0x[0-9a-f]+) bytes", done.stderr)
+    assert f"Kernel Offset: {said} from" in console.read_text(errors="replace")
+    assert re.search(r"`vfs_open\+0x\w+\n +image`\w+\+0x\w+\n +image`\w+\+0x\w+\n", done.stdout), done.stdout
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("image", ["linux-arm64", "linux-6.12-arm64"])
+def test_a_kernel_that_moves_knows_that_its_room_is_taken(image: str, tmp_path: Path) -> None:
+    """It lists itself with the room in front, and puts no module there. Addresses are hashed there, sizes are not."""
+    needs("qemu-system-aarch64")
+    script = f"{START}grep -e paging_init -e declare_kernel_vmas /proc/vmallocinfo\npoweroff -f\n"
+    initrd, console = tmp_path / "initrd.cpio", tmp_path / "console"
+    initrd.write_bytes(initial_file_system("arm64", script))
+    there = ("--on", "qemu-system-aarch64 -M virt -cpu cortex-a57 -m 512M", "--append", "console=ttyAMA0 panic=-1")
+    words = ("-q", "--console", console, *there, "--initrd", initrd)
+    done = kinst_run(*words, "-n", "fbt:::entry { @ = count(); }", real_image(image))
+    assert done.returncode == 0, done.stderr
+    sizes = [
+        int(one)
+        for one in re.findall(r"(\d+) (?:paging_init|declare_kernel_vmas)", console.read_text(errors="replace"))
+    ]
+    symbols = open_image(real_image(image)).symbols
+    start, end = (symbols.address_of(name) for name in ("_text", "_etext"))
+    assert start is not None and end is not None
+    assert max(sizes) > end - start + (4 << 20)

@@ -57,6 +57,20 @@ def test_it_stops_before_each_and_goes_on(qemu: Qemu) -> None:
     assert qemu.end() is End.POWER_OFF
 
 
+def test_breakpoints_may_be_others_while_it_is_stopped(qemu: Qemu) -> None:
+    debugger = Debugger(qemu.stub)
+    debugger.set_breakpoints([RAM + 4, RAM + 8, RAM + 12])
+    qemu.resume()
+    wait(debugger)
+    debugger.set_breakpoints([RAM + 4, RAM + 12, RAM + 20])
+    found = []
+    for _ in range(2):
+        debugger.go_on(debugger.register(PC))
+        wait(debugger)
+        found.append(debugger.register(PC) - RAM)
+    assert found == [12, 20]
+
+
 def test_registers_by_name_are_those_that_it_describes(qemu: Qemu) -> None:
     debugger = Debugger(qemu.stub)
     assert debugger.register(PC) == 0x1000  # where all begin

@@ -2,7 +2,7 @@
 
 import json
 import struct
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -33,22 +33,27 @@ def adr(register: int, distance: int) -> int:
     return 0x1000_0000 | (distance & 3) << 29 | (distance >> 2 & 0x7_FFFF) << 5 | register
 
 
-# 4 KiB pages and 48 bits: TTBR1 has a block of 2 MiB at LINK; TTBR0 one of 1 GiB, without the room's attributes.
-START = f"""
-    .word {adr(0, LINK - LINK - 0x100):#x}
-    .word {adr(1, TABLES - LINK - 0x104):#x}
-    bl {{before}}
+# 4 KiB pages and 48 bits: TTBR1 has a block of 2 MiB where the kernel is to be; TTBR0 one of 1 GiB, without the room's
+# attributes.
+BEGIN = """
+    .word {text:#x}
+    .word {tables:#x}
+    bl {before}
     add x2, x1, #0x1000
     add x3, x1, #0x2000
     add x4, x1, #0x3000
     add x5, x1, #0x4000
-    orr x6, x2, #3
-    str x6, [x1, #{(LINK >> 39 & 511) * 8}]
-    orr x6, x3, #3
-    str x6, [x2, #{(LINK >> 30 & 511) * 8}]
     movz x7, #0x701
+"""
+MAP = """
+    orr x6, x2, #3
+    str x6, [x1, #{first}]
+    orr x6, x3, #3
+    str x6, [x2, #{second}]
     orr x6, x0, x7
-    str x6, [x3, #{(LINK >> 21 & 511) * 8}]
+    str x6, [x3, #{third}]
+"""
+LOAD = """
     orr x6, x5, #3
     str x6, [x4]
     movz x6, #0x4000, lsl #16
@@ -63,13 +68,31 @@ START = f"""
     msr ttbr0_el1, x4
     msr ttbr1_el1, x1
     isb
+"""
+ON = """
     mrs x6, sctlr_el1
     orr x6, x6, #1
     msr sctlr_el1, x6
     isb
-    movz x6, #{LINK >> 48:#x}, lsl #48
-    movk x6, #{LINK >> 32 & 0xFFFF:#x}, lsl #32
-    movk x6, #{LINK >> 16 & 0xFFFF:#x}, lsl #16
+"""
+# Linux before 6.0 does so when it has read its seed.
+OFF = """
+    mrs x6, sctlr_el1
+    movz x8, #1
+    bic x6, x6, x8
+    msr sctlr_el1, x6
+    isb
+    str xzr, [x1, #{first}]
+    str xzr, [x2, #{second}]
+    str xzr, [x3, #{third}]
+    tlbi vmalle1
+    dsb sy
+    isb
+"""
+GO = """
+    movz x6, #{at[3]}, lsl #48
+    movk x6, #{at[2]}, lsl #32
+    movk x6, #{at[1]}, lsl #16
     movk x6, #0x800
     br x6
 """
@@ -84,17 +107,38 @@ MAIN = f"""
     movk x0, #8
     hvc #0
 """
-DEAD = "mov x9, #1; mov x10, #2; mov x11, #3; ret"  # what a trampoline may use
+DEAD = "; ".join([*(f"mov x{number}, #1" for number in range(9, 17)), "ret"])  # what a trampoline may use
 FUNCTIONS = {"start": 0x100, "main": 0x800, "work": 0x900, "before": 0xA00}
 
 
 EXPECTED = {f"sub_{LINK:x}": 1, "start": 1, "before": 1, "main": 1, "work": 5}
 
 
-def kernel() -> bytes:
-    """Its file."""
+def start(*places: int) -> str:
+    """The code that turns the MMU on, with the kernel so far from where it is linked; if there is another place, once
+    more for that."""
+
+    def at(by: int, *parts: str) -> str:
+        place = LINK + by
+        return "".join(parts).format(
+            text=adr(0, -0x100),
+            tables=adr(1, TABLES - LINK - 0x104),
+            before=f"{LINK + FUNCTIONS['before']:#x}",
+            first=(place >> 39 & 511) * 8,
+            second=(place >> 30 & 511) * 8,
+            third=(place >> 21 & 511) * 8,
+            at=[place >> shift & 0xFFFF for shift in (0, 16, 32, 48)],
+        )
+
+    first, *others = places
+    again = [at(first, OFF) + at(one, MAP, ON) for one in others]
+    return at(first, BEGIN, MAP, LOAD, ON) + "".join(again) + at(places[-1], GO)
+
+
+def kernel(*places: int, labels: Sequence[Symbol] = ()) -> bytes:
+    """Its file. It maps itself so far from where it is linked, at one place after the other."""
     code = {
-        "start": START.format(before=f"{LINK + FUNCTIONS['before']:#x}"),
+        "start": start(*(places or (0,))),
         "main": MAIN,
         "work": DEAD,
         "before": DEAD,
@@ -102,7 +146,7 @@ def kernel() -> bytes:
     text = bytearray(0x1000)
     text[:64] = boot_header(b"ARM\x64", 0x4_0000)
     text[:8] = assemble(ARM64, f"b {LINK + FUNCTIONS['start']:#x}; nop", LINK)
-    symbols = []
+    symbols = [*labels]
     for name, at in FUNCTIONS.items():
         found = assemble(ARM64, code[name], LINK + at)
         text[at : at + len(found)] = found
@@ -132,6 +176,53 @@ def run(image: Path, program: str, *more: str) -> Mapping[str, int]:
 def test_functions_count_before_and_after_the_mmu_is_on(image: Path) -> None:
     needs("qemu-system-aarch64")
     assert run(image, "fbt:::entry { @[probefunc] = count(); }") == EXPECTED
+
+
+@pytest.mark.parametrize("by", [1 << 30, (5 << 39) + (3 << 21), -(1 << 27)])
+def test_a_kernel_that_moves_has_its_room_and_its_names(image: Path, by: int) -> None:
+    needs("qemu-system-aarch64")
+    image.write_bytes(kernel(by))
+    assert run(image, "fbt:::entry { @[probefunc] = count(); }") == EXPECTED
+    # What an argument points to is at the new place; a caller is told by its name.
+    (key,) = run(image, "fbt::work:entry { @[mod(arg0)] = count(); }")
+    assert key == str({"address": f"{LINK:#x}", "symbol": "kernel"})
+    done = kinst_run(
+        "-qv", "--timeout", "20s", "--on", QEMU, "-n", "fbt::work:entry { @[func(caller)] = count(); }", image
+    )
+    assert f"the kernel moved itself by {by:#x} bytes (KASLR)" in done.stderr
+    assert "kernel`main" in done.stdout
+
+
+def linux(*names: str) -> list[Symbol]:
+    """Labels of Linux, in which all of `start` is code that turns the MMU on; and other names."""
+    identity = [Symbol("__idmap_text_start", LINK + 0x100, 0), Symbol("__idmap_text_end", LINK + 0x800, 0)]
+    return [*identity, *(Symbol(name, LINK + 0xB00 + 8 * row, 8) for row, name in enumerate(names))]
+
+
+def test_a_kernel_that_makes_its_tables_anew_moves_as_well(image: Path) -> None:
+    needs("qemu-system-aarch64")
+    image.write_bytes(kernel(0, (5 << 39) + (3 << 21), labels=linux("vmlist", "vmalloc_init")))
+    expected = {name: count for name, count in EXPECTED.items() if name != "start"}  # such code has no probes in Linux
+    assert run(image, "fbt:::entry { @[probefunc] = count(); }") == expected
+
+
+def test_a_linux_that_cannot_be_told_of_the_room_is_told_of(image: Path) -> None:
+    """It would put modules there."""
+    needs("qemu-system-aarch64")
+    image.write_bytes(kernel(1 << 30, labels=linux("vmalloc_init")))
+    done = kinst_run("-q", "--timeout", "20s", "--on", QEMU, "-n", "fbt::work:entry { @ = count(); }", image)
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    assert "by 0x40000000 bytes (KASLR), and has no list" in done.stderr
+    assert "add nokaslr to --append" in done.stderr
+
+
+def test_a_kernel_that_moves_by_less_than_its_size_is_told_of(image: Path) -> None:
+    """Names of addresses would be ambiguous."""
+    needs("qemu-system-aarch64")
+    image.write_bytes(kernel(2 << 20))
+    done = kinst_run("-q", "--timeout", "20s", "--on", QEMU, "-n", "fbt::work:entry { @ = count(); }", image)
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    assert "the kernel moves itself by 0x200000 bytes (KASLR), less than its size" in done.stderr
 
 
 def test_a_ring_leaves_most_of_the_memory_to_the_guest() -> None:

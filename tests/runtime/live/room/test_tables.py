@@ -21,7 +21,7 @@ SIZE = 64 << 20
 ROOT = RAM + (1 << 20)  # aligned to any table
 R, W, X = Permission.READ, Permission.WRITE, Permission.EXECUTE
 CPSR, SATP, TTBR1 = 33, 5, 7  # numbers: gdb's, and of the registers in the loads below
-CSRW, MSR = 0x1800_1073 | SATP << 15, 0xD518_2020 | TTBR1
+CSRW, MSR, MSR_EL2 = 0x1800_1073 | SATP << 15, 0xD518_2020 | TTBR1, 0xD51C_2000 | TTBR1
 
 
 @dataclass
@@ -66,6 +66,15 @@ def arm64(name: str, bits: int, granule: int, field_of: int, level: int = 1) -> 
     return Machine(name, ARM64, Arm64Walker(), cpu, MSR, (1 << 64) - (1 << bits), code)
 
 
+def hypervisor(name: str, bits: int, granule: int, field_of: int) -> Machine:
+    """Arm's EL2 has one range of addresses, from 0 on."""
+    control = (64 - bits) | field_of << 14 | 5 << 16
+    named = {"tcr_el2": control, "sctlr_el2": 1, "ttbr0_el2": ROOT, "pstate": 9}
+    cpu = Cpu({TTBR1: ROOT, CPSR: 9}, named)
+    code = 1 << 10 | 3 << 8 | 1 << 6 | 4 << 2 | 3  # AF, inner shareable, AP[1], writable; not XN
+    return Machine(name, ARM64, Arm64Walker(), cpu, MSR_EL2, 0, code)
+
+
 def riscv64(name: str, mode: int, levels: int) -> Machine:
     satp = mode << 60 | ROOT >> 12
     cpu = Cpu({SATP: satp}, {"satp": satp, "priv": 1, "sstatus": 0})
@@ -82,6 +91,8 @@ MACHINES = [
     riscv64("sv39", 8, 3),
     riscv64("sv48", 9, 4),
     riscv64("sv57", 10, 5),
+    hypervisor("el2-48", 48, 12, 0),
+    hypervisor("el2-42", 42, 16, 1),
 ]
 
 
@@ -147,7 +158,7 @@ def test_pages_are_where_they_are_said_to_be_and_nothing_else_is(machine: Machin
         tables = Tables(root.form, root.address, ram, Pages())
         page, read = tables.page_size, Reader(machine, ram)
         # The kernel's text, anywhere in its half, and around it what is not mapped.
-        span = (1 << 64) - machine.base
+        span = ((1 << 64) if machine.base else tables.span) - machine.base
         text = machine.base + drawn.randrange(span // 4 // page, span // page - 8) * page
         physical = RAM + drawn.randrange(8, 512) * 0x1_0000
         tables.add(machine.code, text, physical, page, is_code=True)

@@ -1,0 +1,61 @@
+"""Stops of a guest, one after the other, and what is done at each -> a guest that makes them and then runs on."""
+
+from collections.abc import Generator
+from dataclasses import dataclass
+
+from kinst.runtime.live.room.debugger import Debugger
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """Where a guest is to stop next, at one of some breakpoints. `is_soon`: in the same second, so that it is worth to
+    look often."""
+
+    breakpoints: tuple[int, ...]
+    is_soon: bool = True
+
+
+Stops = Generator[Stop, int, None]  # is sent the breakpoint that was hit
+
+
+class Stopping:
+    """Lets a guest stop where it is to; like `kinst.runtime.live.room.mapping.Mapper`."""
+
+    def __init__(self, stops: Stops, counter: int, debugger: Debugger) -> None:
+        """The guest is paused and has not begun. `counter`: the program counter's number for gdb. Raises StubError."""
+        self._stops, self._counter, self._debugger = stops, counter, debugger
+        self._is_done = False
+        self._stop = next(stops)
+        debugger.set_breakpoints(self._stop.breakpoints)
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the guest is not stopped any more."""
+        return self._is_done
+
+    @property
+    def is_soon(self) -> bool:
+        """See `Stop`."""
+        return self._stop.is_soon
+
+    def poll(self) -> None:
+        """Called often. Raises MachineError: what a stop is for cannot be done, or QEMU is gone."""
+        if not self._is_done and self._debugger.has_stopped():
+            self._at_stop()
+
+    def close(self) -> None:
+        """Leave a guest that is at its end."""
+        self._debugger.close()
+        self._is_done = True
+
+    def _at_stop(self) -> None:
+        at = self._debugger.register(self._counter)
+        if at in self._stop.breakpoints:
+            try:
+                self._stop = self._stops.send(at)
+            except StopIteration:
+                self._is_done = True
+                self._debugger.leave()
+                return
+            self._debugger.set_breakpoints(self._stop.breakpoints)
+        self._debugger.go_on(at)
