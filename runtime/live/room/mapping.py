@@ -30,6 +30,7 @@ from kinst.targets.spans import Spans, covered, united
 _SETTLED: Final = 4  # stops in a row at which tables had the room: early ones may be loaded twice
 _LAST: Final = "swapper_pg_dir"  # the root that a kernel keeps, on both machines
 _INIT: Final = (("_sinittext", "_einittext"),)
+_OFTEN: Final = 500_000  # ns between looks at a guest that may be at a breakpoint
 _PC: Final = 32  # its number for gdb on both machines
 
 
@@ -57,6 +58,8 @@ class _State(Enum):
 
 class Mapper:
     """Adds the room of one guest to its tables."""
+
+    interval = _OFTEN
 
     def __init__(self, image: Image, place: Place, memory: SharedRam, debugger: Debugger) -> None:
         """Set the breakpoints; the guest has not begun. Raises StubError."""
@@ -89,6 +92,9 @@ class Mapper:
         """Leave a guest that is at its end."""
         self._debugger.close()
         self._is_done = True
+
+    def check(self) -> None:
+        """See `Stops`: tables that lack the room show themselves."""
 
     def _at_stop(self) -> None:
         at = self._debugger.register(_PC)
