@@ -171,6 +171,7 @@ _REWRITE_EXAMPLES: Final = (
     help="Counters or ring there, in memory that is zero; else beside the code.",
     brief="Where counters or ring are; else beside the code.",
 )
+@option("--stays", group=_ALONE, is_flag=True, help="IMAGE has relocations, and does not copy itself elsewhere.")
 @option(
     "--output",
     "-o",
@@ -324,7 +325,7 @@ def _alone(options: dict[str, Any]) -> dict[str, Any] | None:
     is_standalone = options.pop("standalone") or options["method"] == Method.JUMP
     given = {name: options.pop(name) for name in ("action", "ring", "data_base")}
     if not is_standalone:
-        for name, value in given.items():
+        for name, value in (*given.items(), ("stays", options["stays"] or None)):
             if value is not None:
                 raise UsageError(f"--{name.replace('_', '-')}: is for --standalone")
         return None

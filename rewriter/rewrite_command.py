@@ -19,7 +19,7 @@ from kinst.rewriter.planning.plan import Plan
 from kinst.rewriter.rewriting import Opened, Source, check_mixed, open_source, plan_of, with_requests
 from kinst.rewriter.shell.command_output import remark, write_lines
 from kinst.rewriter.shell.progress import Progress
-from kinst.rewriter.standalone.report import moving_text, no_jump_lines, no_jump_summary, standalone_value
+from kinst.rewriter.standalone.report import no_jump_lines, no_jump_summary, refuse_to_move, standalone_value
 from kinst.rewriter.standalone.request import parse_request
 from kinst.rewriter.writing.as_read import Written, trampoline_place, write_as_read
 from kinst.rewriter.writing.restore import restore
@@ -41,6 +41,7 @@ class RewriteOptions:
     trampoline_base: int | None
     trampoline_symbols: bool
     alone: Mapping[str, Any] | None  # arguments of `parse_request`; None: with breakpoints
+    stays: bool  # whether the image is known not to copy itself
     method: str | None
     strict: bool
     dry_run: bool  # only report
@@ -75,7 +76,7 @@ def rewrite_image(source: Source, target: Path, options: RewriteOptions, progres
     if not options.as_json and not options.quiet:
         is_each = options.verbose and not options.dry_run  # which tells of each anyway
         remark(refusal_lines(resolution, plan.lost, len(plan.manifest.sites), is_each=is_each))
-        remark(filter(None, [no_jump_summary(plan.no_jumps, len(plan.manifest.sites)), moving_text(plan)]))
+        remark(filter(None, [no_jump_summary(plan.no_jumps, len(plan.manifest.sites))]))
     if not options.as_json and options.dry_run:
         write_lines(map(patch_line, patch_values(program, planned.added)))
         write_lines(outcome_lines(resolution, lost))
@@ -104,6 +105,8 @@ def _planned(source: Source, options: RewriteOptions, progress: Progress) -> _Pl
     method, base = None if options.method is None else Method(options.method), options.trampoline_base
     base = trampoline_place(opened.program.original) if base is None else base
     plan = plan_of(opened, resolution, alone=alone, trampoline_base=base, method=method, progress=progress)
+    if not options.stays:
+        refuse_to_move(plan)
     return _Planned(opened, [one for one in opened.program.patches if one not in known], resolution, plan)
 
 

@@ -35,7 +35,8 @@ from kinst.targets.image import Image, open_image
 from kinst.targets.instruction import Flow
 from kinst.targets.manifest.packed import Manifest, find_manifest
 from tests.bench.linux import PANIC, RIVALS
-from tests.images import device_tree, real_image
+from tests.image_list import RealImage
+from tests.images import device_tree, members_of, real_image
 from tests.linux_programs import START, initial_file_system
 from tests.qemu_plugin.plugin import Plugin, counting_plugin
 
@@ -59,6 +60,9 @@ class Subject:
     tree: str = ""  # the device tree, if the board does not make its own
     programs: str = ""  # the machine whose busybox it runs
     seed: int = 0  # of 64 bits, by which a kernel moves (KASLR), to the same place each time; 0: it gets none from here
+    copies: bool = False  # U-Boot, which says itself how far away its copy is
+    moved: int = 0  # how far away that is, where it is not asked
+    behind: RealImage | None = None  # the package's file with U-Boot's own device tree at its end
 
     @property
     def cpus(self) -> int:
@@ -108,7 +112,20 @@ _PC: Final = "qemu-system-x86_64 -m 512M -M "
 _ARM_START: Final = 0x20_0000  # where a board has RAM at 0
 _RAM: Final = 0x8000_0000
 _RISCV: Final = "qemu-system-riscv64 -m 256M -M "
+_UBOOT: Final = "^reloc off += 0x[0-9a-f]{16}"
+_RELOCATED: Final = re.compile("reloc off += 0x([0-9a-f]{16})")
+_CONSOLE: Final = "console"
 SUBJECTS: Final = (
+    Subject("u-boot-riscv64", f"{_RISCV}virt", _UBOOT, copies=True),
+    Subject("u-boot-riscv64", f"{_RISCV}virt", _UBOOT, probes=_RETURNS, copies=True),
+    Subject("u-boot-riscv64-smode", f"{_RISCV}virt -smp 4", _UBOOT, copies=True),
+    Subject("u-boot-arm64", f"{_ARM}virt -cpu cortex-a57 -m 256M", _UBOOT, copies=True),
+    Subject("u-boot-arm64", f"{_ARM}virt -cpu cortex-a57 -m 1G", _UBOOT, probes=_RETURNS, copies=True),
+    Subject(
+        *("u-boot-amd64", f"{_PC}q35", "Hit any key"),
+        moved=0x1DE1_0000,  # bdinfo says so with 512 MiB; keys come too late to stop it there
+        behind=RealImage("u-boot-qemu", "all", "trixie", r"usr/lib/u-boot/qemu-x86_64/u-boot\.rom"),
+    ),
     Subject("opensbi-1.9", f"{_RISCV}virt", _OPENSBI, base=_RAM),
     Subject("opensbi-1.6", f"{_RISCV}virt", _OPENSBI, base=_RAM),
     Subject("opensbi-1.6", f"{_RISCV}spike", _OPENSBI, base=_RAM),
@@ -196,7 +213,9 @@ def beside(image: Path, subject: Subject, folder: Path) -> Beside | None:
     assert manifest is not None
     link = _executed(manifest)
     room = layout_of(made, manifest)
-    if room is not None:
+    if subject.copies or subject.moved:
+        load = link + np.uint64(subject.moved or _distance(folder))
+    elif room is not None:
         load = link - np.uint64(room.start % (1 << 64)) + np.uint64(subject.start)
     else:
         load = link + np.array([_to_load(made, address) + subject.base for address in link.tolist()], np.uint64)
@@ -259,6 +278,9 @@ def _counted(image: Path, subject: Subject, folder: Path, on: str) -> tuple[Imag
         initrd.write_bytes(initial_file_system(subject.programs, _PROGRAMS))
         words += ["--initrd", str(initrd)]
     words += ["--dtb", str(_seeded(subject, folder))] if subject.seed else []
+    words += _to_the_prompt(folder) if subject.copies else []
+    if subject.behind is not None:
+        words += ["--dtb", str(_own_tree(subject, folder))]
     words += ["-n", f"{subject.probes} {_LIST}", str(image)]
     cache = {**os.environ, "XDG_CACHE_HOME": str(folder)}
     done = subprocess.run(words, env=cache, capture_output=True, check=False, timeout=_BOUND * 2)
@@ -281,6 +303,28 @@ def _seeded(subject: Subject, folder: Path) -> Path:
     chosen.properties["kaslr-seed"] = subject.seed.to_bytes(8, "big")
     out.write_bytes(flatten(tree.root, reserved=tree.reservations))  # without the padding: Linux takes 2 MiB at most
     return out
+
+
+def _to_the_prompt(folder: Path) -> list[str]:
+    """Options for U-Boot: a key stops it from starting something, and then it tells where it is."""
+    (folder / "typed").write_text("\nbdinfo\n")
+    return ["--input", str(folder / "typed"), "--prompt", "Hit any key|=> ", "--console", str(folder / _CONSOLE)]
+
+
+def _distance(folder: Path) -> int:
+    """How far U-Boot's copy is from where it was linked, by its own account."""
+    found = _RELOCATED.search((folder / _CONSOLE).read_text(errors="replace"))
+    assert found is not None, "bdinfo has it"
+    return int(found[1], 16)
+
+
+def _own_tree(subject: Subject, folder: Path) -> Path:
+    assert subject.behind is not None
+    (member,) = members_of(f"{subject.image}-tree", subject.behind)
+    content, tree = member.read_bytes(), folder / "tree.dtb"
+    at = open_image(real_image(subject.image)).segments[0].file_size
+    tree.write_bytes(content[at : at + int.from_bytes(content[at + 4 : at + 8], "big")])
+    return tree
 
 
 def _to_load(image: Image, address: int) -> int:

@@ -10,8 +10,8 @@ from kinst.rewriter.naming.resolve import Resolution
 from kinst.rewriter.patching.placing import place_name
 from kinst.rewriter.planning.plan import Plan
 from kinst.rewriter.program import Program
-from kinst.targets.elf.header import PT_LOAD
-from kinst.targets.hosted import is_hosted
+from kinst.rewriter.standalone.copies import is_behind, may_copy_itself
+from kinst.targets.errors import ProbeError
 from kinst.targets.image import Image
 from kinst.targets.manifest.packed import Manifest
 from kinst.targets.probe import ProbeName
@@ -41,7 +41,7 @@ def without_jumps(resolution: Resolution, plan: Plan) -> Iterator[tuple[ProbeNam
 
 def moving_text(plan: Plan) -> str:
     """A warning for an image that can relocate itself; empty for others."""
-    if plan.manifest.standalone is None or not may_move(plan.image, plan.manifest):
+    if not _may_move(plan):
         return ""
     return (
         f"{plan.manifest.module} has relocations: if it copies itself elsewhere and goes on there, as U-Boot does, its "
@@ -49,14 +49,23 @@ def moving_text(plan: Plan) -> str:
     )
 
 
+def refuse_to_move(plan: Plan) -> None:
+    """Raise ProbeError for an image that can relocate itself: nobody would report it where that runs."""
+    if _may_move(plan):
+        raise ProbeError(
+            f"{plan.image.path}: has relocations, and may copy itself elsewhere and go on there without its "
+            "trampolines, as U-Boot does: kinst-run --on follows it; if it stays where it is loaded, say --stays"
+        )
+
+
+def _may_move(plan: Plan) -> bool:
+    return plan.manifest.standalone is not None and may_move(plan.image, plan.manifest)
+
+
 def may_move(image: Image, manifest: Manifest) -> bool:
     """Whether an image can copy itself elsewhere and leave its trampolines behind: those in the middle of it move
     along. What an operating system maps does not do that."""
-    if is_hosted(image):
-        return False
-    start = manifest.trampolines[0]
-    own = (one for one in image.segments if one.kind == PT_LOAD and one.address != start)
-    return bool(image.relocations.relative.any()) and start >= max((one.address + one.size for one in own), default=0)
+    return may_copy_itself(image) and is_behind(image, manifest)
 
 
 def no_jump_lines(program: Program, plan: Plan) -> Iterator[str]:

@@ -15,6 +15,8 @@ import numpy as np
 from kinst.runtime.input.typist import Keyboard
 from kinst.runtime.live.asked import check_asked
 from kinst.runtime.live.command import QemuCommand, qemu_command
+from kinst.runtime.live.copied.layout import KeptBack
+from kinst.runtime.live.copied.starting import follower, is_followed, kept_from, tell, where
 from kinst.runtime.live.cpus import order_of_cpus
 from kinst.runtime.live.fields import Fields
 from kinst.runtime.live.guest import LiveGuest, Started
@@ -129,13 +131,14 @@ def by_signal() -> str:
 @dataclass(frozen=True, slots=True)
 class _Kept:
     """The probes of an image, which clauses they admit, and what makes the image that QEMU loads, given how many bytes
-    of RAM there are: None where that is the file as it is. And what tells the CPU in records, asked for only if there
-    are any."""
+    of RAM there are and what of them is kept for a copy of it: None where that is the file as it is. And what tells the
+    CPU in records, asked for only if there are any; and whether the image may be one that copies itself."""
 
     probes: KeptProbes
     admit: Admit
-    make: Callable[[SiteTable | None, int], StandaloneImage | None]
+    make: Callable[[SiteTable | None, int, KeptBack | None], StandaloneImage | None]
     cpu: Callable[[], CpuSource | None] = lambda: None
+    may_copy: bool = False
 
 
 def _kept(
@@ -144,7 +147,9 @@ def _kept(
     manifest, late = prepared.manifest, prepared.planned.late
     if manifest is None:
         return _Kept(
-            KeptProbes(prepared, None, warn), lambda _clause, _probes, _delivery: None, lambda _sites, _memory: None
+            KeptProbes(prepared, None, warn),
+            lambda _clause, _probes, _delivery: None,
+            lambda _sites, _memory, _back: None,
         )
     if manifest.standalone is not None:
         return _kept_already(prepared, manifest, manifest.standalone, warn, is_lossless=is_lossless)
@@ -161,17 +166,18 @@ def _kept(
         is_lossless=is_lossless,
     )
 
-    def made(sites: SiteTable | None, memory: int) -> StandaloneImage:
+    def made(sites: SiteTable | None, memory: int, back: KeptBack | None) -> StandaloneImage:
         if sites is not None:
             keeping.enabled(sites.is_recorded, has_actions=bool(prepared.request.actions))
         wanted = keeping.request()
         if has_room:
             wanted = in_room(wanted, memory)
-        alone = standalone_image(prepared.opened, late, wanted, prepared.request.progress)
+        wanted, base = where(wanted, back)
+        alone = standalone_image(prepared.opened, late, wanted, prepared.request.progress, base)
         keeping.check(alone.manifest, alone.refused)
         return alone
 
-    return _Kept(KeptProbes(prepared, manifest, warn), keeping, made, lambda: fields.cpu_source)
+    return _Kept(KeptProbes(prepared, manifest, warn), keeping, made, lambda: fields.cpu_source, may_copy=True)
 
 
 def _kept_already(
@@ -182,7 +188,7 @@ def _kept_already(
         raise UsageError(f"--lossless: {prepared.path}: its hits do not wait: give the original")
     probes = StandaloneProbes(prepared, manifest, kept, warn)
 
-    def checked(sites: SiteTable | None, _memory: int) -> StandaloneImage:
+    def checked(sites: SiteTable | None, _memory: int, _back: KeptBack | None) -> StandaloneImage:
         probes.check(sites)
         return StandaloneImage(prepared.image, manifest, "")
 
@@ -199,14 +205,19 @@ def _started(
 ) -> Started:
     """Make the image, and start QEMU with it. Raises KinstError."""
     memory = command.memory or _memory_of(command)
-    alone = kept.make(sites, memory)
+    back = kept_from(prepared.original, prepared.facts, command, memory) if kept.may_copy else None
+    alone = kept.make(sites, memory, back)
     if alone is not None and alone.refused and not prepared.request.options.is_on("quiet"):
         warn(alone.refused)
     image = prepared.image if alone is None else alone.image
-    ram = SharedRam(memory)
+    if back is not None:
+        command = command.with_memory(back.total)
+    ram = SharedRam(memory if back is None else back.total)
     room = room_of(image, alone.manifest) if alone is not None and command.has_room else None
     in_front = room if isinstance(room, Layout) else None
-    wanted = invocation(command, image, prepared.request.configuration, prepared.facts, in_front)
+    told = None if back is None else memory
+    wanted = invocation(command, image, prepared.request.configuration, prepared.facts, in_front, told)
+    follows = room is None and alone is not None and is_followed(alone, command)
     with ExitStack() as files:
         descriptors = [files.enter_context(file).fileno() for file in wanted.files]
         descriptors += wanted.disks
@@ -215,7 +226,7 @@ def _started(
             ram,
             files=descriptors,
             wants_console=not command.has_console,
-            wants_stub=room is not None,
+            wants_stub=room is not None or follows,
         )
     try:
         ram.place(qemu.monitor.human("info mtree -f"))
@@ -223,10 +234,16 @@ def _started(
             return Started(qemu, ram, None)
         if wanted.is_placed:
             _check_memory(alone, ram)
+        if back is not None:
+            tell(back, ram, is_told=wanted.is_told)
         hits = _hits(prepared, kept, alone, qemu, ram, now, warn)
-        return Started(
-            qemu, ram, hits, None if room is None else _mapper(prepared, kept, alone, room, hits, qemu, ram, warn)
-        )
+        if follows:
+            program, progress = lambda: prepared.opened().program, prepared.request.progress
+            return Started(
+                qemu, ram, hits, follower(alone, back, program, progress, qemu, ram, hits, is_told=wanted.is_told)
+            )
+        stops = None if room is None else _mapper(prepared, kept, alone, room, hits, qemu, ram, warn)
+        return Started(qemu, ram, hits, stops)
     except BaseException:
         qemu.close()
         ram.close()

@@ -4,7 +4,7 @@ import re
 import shlex
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from kinst.runtime.machine.configuration import Configuration
@@ -47,7 +47,16 @@ class QemuCommand:
     @property
     def has_room(self) -> bool:
         """Whether we may load the image with a room in front of it, and map that by means of QEMU's gdb stub."""
-        return not self.names_image and _DEBUGGERS.isdisjoint(self.words)
+        return not self.names_image and self.has_stub
+
+    @property
+    def has_stub(self) -> bool:
+        """Whether QEMU's gdb stub is ours."""
+        return _DEBUGGERS.isdisjoint(self.words)
+
+    def with_memory(self, size: int) -> "QemuCommand":
+        """The command with so many bytes of RAM, a multiple of 1 MiB."""
+        return replace(self, words=(*self.words, "-m", f"{size >> 20}M"), memory=size)
 
     @property
     def names_image(self) -> bool:

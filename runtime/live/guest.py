@@ -3,15 +3,13 @@
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 from kinst.runtime.input.typist import Typist
 from kinst.runtime.live.hits import Hits
 from kinst.runtime.live.panic import ConsolePanic
 from kinst.runtime.live.qemu import Qemu
 from kinst.runtime.live.ram import SharedRam
-from kinst.runtime.live.room.mapping import Mapper
-from kinst.runtime.live.room.stopping import Stopping
 from kinst.runtime.live.silence import Silence
 from kinst.runtime.machine.configuration import End
 from kinst.runtime.machine.device import Timed
@@ -26,19 +24,39 @@ from kinst.runtime.tracing.standalone.findings import Part
 from kinst.targets.errors import MachineError
 
 _EVERY: Final = 10_000_000  # ns between polls of the console, the ring and QEMU's end
-_OFTEN: Final = 500_000  # ns between them while the guest may be at a breakpoint of ours
 _TYPED: Final = 256  # bytes at a time
 _QUIET: Final = 500_000_000  # ns without output after which a guest is assumed to wait for input
 
 
+class Stops(Protocol):
+    """Who stops the guest now and then, by QEMU's gdb stub, and lets it go on."""
+
+    @property
+    def interval(self) -> int:
+        """Time in ns until the next look, while it is not done."""
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the guest is not stopped any more."""
+
+    def poll(self) -> None:
+        """Called often. Raises MachineError: probes cannot be where the guest goes, or QEMU is gone."""
+
+    def close(self) -> None:
+        """Leave a guest that is at its end."""
+
+    def check(self) -> None:
+        """Called at the end. Raises MachineError: it has missed something."""
+
+
 @dataclass(frozen=True, slots=True)
 class Started:
-    """A QEMU, its memory, and the hits in that; None: the image has no probes. `mapper` if there is a room."""
+    """A QEMU, its memory, and the hits in that; None: the image has no probes."""
 
     qemu: Qemu
     ram: SharedRam
     hits: Hits | None
-    mapper: Mapper | Stopping | None = None
+    stops: Stops | None = None
 
 
 class LiveGuest:
@@ -136,6 +154,8 @@ class LiveGuest:
         if self._hits is not None:
             # Also at a pause of kinst-run, which continues after none: an error in `close` would not be reported.
             self._hits.find(is_last=end not in PAUSES or self._on_stop is not None)
+        if self._let.stops is not None:
+            self._let.stops.check()
         return end
 
     def deadline(self) -> int:
@@ -162,17 +182,16 @@ class LiveGuest:
 
     def _interval(self, *, is_over: bool) -> int:
         """Time until the next look. A guest at a breakpoint waits for it."""
-        mapper = None if self._started is None else self._started.mapper
-        if mapper is not None and not mapper.is_done and not is_over:
+        stops = None if self._started is None else self._started.stops
+        if stops is not None and not stops.is_done and not is_over:
             try:
-                mapper.poll()
+                stops.poll()
             except StubError:
                 if not self._qemu.has_ended():
                     raise
-                mapper.close()
-        if mapper is not None and not mapper.is_done and mapper.is_soon:
-            return _OFTEN
-        return _EVERY if self._hits is None else self._hits.interval
+                stops.close()
+        interval = _EVERY if self._hits is None else self._hits.interval
+        return interval if stops is None or stops.is_done else min(stops.interval, interval)
 
     def _resume(self) -> None:
         if self._qemu.is_paused:

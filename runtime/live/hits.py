@@ -2,10 +2,14 @@
 them."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Final
+
+import numpy as np
 
 from kinst.runtime.live.ram import SharedRam
 from kinst.runtime.live.standalone_image import StandaloneImage
+from kinst.runtime.readout.memory import Space, UnreadableError
 from kinst.runtime.readout.placement import Placement, Read
 from kinst.runtime.tracing.host.contract import TIME_BASE
 from kinst.runtime.tracing.standalone.drawn_counters import CLEARED, first_wrong, is_of_image, start_values
@@ -54,6 +58,7 @@ class Hits:
         self._probes, self._placement, self._memory, self._now, self._warn = probes, placement, memory, now, warn
         self._code = _trampolines(alone)
         self._read: Read | None = None
+        self._read_code: Read | None = None  # of a copy's trampolines, by physical addresses
         self._pause, self._next = _SOONEST, 0
         self._has_warned = self._gave_up = False
         self._base, self._paused_at = TIME_BASE, 0
@@ -74,6 +79,19 @@ class Hits:
         if self._read is None:
             raise MachineError("QEMU has left it to firmware to put the kernel into memory: leave -bios out")
         return self._placement.physical(link)
+
+    @property
+    def is_loaded(self) -> bool:
+        """Whether the image was found in memory."""
+        return self._read is not None
+
+    def follow(self, start: int, code: bytes) -> None:
+        """The image goes on in a copy of itself, whose trampolines are at a physical address. Raises MachineError: its
+        own were not what they should be until now."""
+        if self._read is not None:
+            self._check(self._read)
+        self._code = [SteadyCode.of(start, code, np.zeros(0, np.uint64))]
+        self._read_code = lambda address, size: self._memory.read(Space.PHYSICAL, address, size)
 
     def go_on(self) -> None:
         """Called before the guest begins, or continues after a pause, in which its clock stood still. What was recorded
@@ -151,9 +169,11 @@ class Hits:
         return self._read
 
     def _check(self, read: Read) -> None:
+        read = self._read_code or read
         for one in self._code:
-            if (address := one.difference(read(one.address, len(one.code)))) is not None:
-                raise self._spoiled(f"a trampoline at {address:#x}")
+            with suppress(UnreadableError):  # in flash, to which a guest does not store by chance
+                if (address := one.difference(read(one.address, len(one.code)))) is not None:
+                    raise self._spoiled(f"a trampoline at {address:#x}")
         self._next = self._now() + _CHECKED
 
     def _spoiled(self, what: str) -> MachineError:

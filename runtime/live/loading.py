@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import IO, Final
 
 from kinst.runtime.live.command import QemuCommand
+from kinst.runtime.live.long_mode import bootable, is_entered_in_long_mode
 from kinst.runtime.live.room.layout import Layout, with_room
 from kinst.runtime.machine.boards.multiboot import PVH_COMMAND_LINE, pvh_entry
 from kinst.runtime.machine.configuration import Configuration
@@ -15,6 +16,7 @@ from kinst.runtime.machine.loading.linux_image import text_offset
 from kinst.targets.elf.header import PT_LOAD
 from kinst.targets.errors import UsageError
 from kinst.targets.image import Image
+from kinst.targets.kernels.multiboot import boot_header
 from kinst.targets.machines.machine import MachineFacts
 
 _KERNEL: Final = ("-kernel", "{}")
@@ -31,6 +33,7 @@ class Loading:
 
     words: tuple[str, ...]  # {} is the file
     is_flat: bool  # a raw image of memory from its first byte on; else an ELF file
+    in_long_mode: bool = False  # with code in front that enters it in amd64's 64-bit mode
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +44,7 @@ class Invocation:
     files: tuple[IO[bytes], ...]
     disks: tuple[int, ...]  # descriptors, which the disks close
     is_placed: bool  # whether the image is put where its program headers say
+    is_told: bool  # whether it finds as much RAM as it is to find
 
 
 def invocation(
@@ -49,13 +53,17 @@ def invocation(
     configuration: Configuration,
     machine: MachineFacts,
     room: Layout | None = None,
+    memory: int | None = None,
 ) -> Invocation:
     """The command with the image, in its room if it has one, and with the other files that the user wants in memory.
-    Raises UsageError: QEMU has no option for that, or its command says it itself."""
+    `memory`: how many bytes of RAM an image is to find that is entered in 64-bit mode; None: all. Raises UsageError:
+    QEMU has no option for that, or its command says it itself."""
     loading = loading_of(image, machine) if room is None else Loading(_KERNEL, is_flat=True)
     named = command.names_image
     if room is not None:
         pieces = with_room(image, room)
+    elif loading.in_long_mode and not named:
+        pieces = bootable(image, memory, bytes(configuration.device_tree or b""))
     else:
         pieces = _without_sections(image) if named or not loading.is_flat else _flat(image)
     file = _nameless("image", pieces)
@@ -66,7 +74,8 @@ def invocation(
     line = command_line(command, image, configuration)
     if line is not None:
         words += ["-append", line]
-    for option, content in (("-initrd", configuration.initrd), ("-dtb", configuration.device_tree)):
+    tree = None if loading.in_long_mode and not named else configuration.device_tree
+    for option, content in (("-initrd", configuration.initrd), ("-dtb", tree)):
         if content is not None:
             files.append(_nameless(option[1:], [(0, content)]))
             words += [option, _path(files[-1])]
@@ -76,7 +85,13 @@ def invocation(
     disks = tuple(map(_descriptor, configuration.disks))
     for disk, descriptor in zip(configuration.disks, disks, strict=True):
         words += ["-drive", f"file={_DESCRIPTOR}{descriptor},format=raw,if=virtio{_mode(disk)}"]
-    return Invocation(tuple(words), tuple(files), disks, is_placed=not named and not loading.is_flat)
+    return Invocation(
+        tuple(words),
+        tuple(files),
+        disks,
+        is_placed=not named and not loading.is_flat,
+        is_told=loading.in_long_mode and not named,
+    )
 
 
 def command_line(command: QemuCommand, image: Image, configuration: Configuration) -> str | None:
@@ -121,11 +136,13 @@ def loading_of(image: Image, machine: MachineFacts) -> Loading:
 
     QEMU recognises Linux for arm64 and riscv64 by the header at its first byte. An image that is linked to where the
     machine's firmware is replaces that. Everything else is a kernel: by Multiboot, by PVH, or an ELF file that is
-    entered as it is.
+    entered as it is; on a PC in 64-bit mode, as in our own machine.
     """
     first = min((one for one in image.segments if one.kind == PT_LOAD and one.size), key=lambda one: one.load_address)
     if text_offset(image, first) is not None:
         return Loading(_KERNEL, is_flat=True)
+    if machine.loads_multiboot and not (boot_header(image) or pvh_entry(image)) and is_entered_in_long_mode(image):
+        return Loading(_KERNEL, is_flat=True, in_long_mode=True)
     start, qemu = first.load_address, machine.qemu
     if start == 0 and qemu.runs_from_zero:
         return Loading(_FIRMWARE, is_flat=True)

@@ -99,12 +99,33 @@ class SharedRam:
             words[0] = word
 
     def find(self, content: bytes) -> Iterator[int]:
-        """See `Memory`."""
+        """See `Memory`. What was never stored to is not looked at: that would take memory of the host."""
         for start, length, offset in self._ranges:
-            at, end = offset, offset + length
-            while (at := self._map.find(content, at, end)) >= 0:
-                yield start + at - offset
-                at += 1
+            for first, last in self._stored(offset, offset + length, len(content)):
+                at = first
+                while (at := self._map.find(content, at, last)) >= 0:
+                    yield start + at - offset
+                    at += 1
+
+    def _stored(self, at: int, end: int, margin: int) -> Iterator[tuple[int, int]]:
+        """The parts between two offsets that were stored to, each with so many zeros around it; one piece where these
+        touch."""
+        first = last = at
+        while last < end and (start := self._seek(last, os.SEEK_DATA, end)) < end:
+            if max(start - margin, at) > last:
+                if first < last:
+                    yield first, last
+                first = max(start - margin, at)
+            last = min(self._seek(start, os.SEEK_HOLE, end) + margin, end)
+        if first < last:
+            yield first, last
+
+    def _seek(self, at: int, kind: int, end: int) -> int:
+        """The next offset with data, or without (lseek(2)); `end` if there is none before."""
+        try:
+            return min(os.lseek(self.descriptor, at, kind), end)
+        except OSError:  # ENXIO: nothing follows
+            return end
 
 
 def ranges_of(tree: str, name: str) -> Iterator[Range]:

@@ -19,8 +19,9 @@ from kinst.rewriter.rewriting import Opened, plan_of
 from kinst.rewriter.shell.fresh_file import fresh_file
 from kinst.rewriter.shell.kept_files import forget_old, kept_folder
 from kinst.rewriter.shell.progress import Progress
+from kinst.rewriter.standalone.copies import is_behind, may_copy_itself
 from kinst.rewriter.standalone.places.spare import data_gaps
-from kinst.rewriter.standalone.report import may_move, no_jump_summary
+from kinst.rewriter.standalone.report import no_jump_summary
 from kinst.rewriter.standalone.request import Request
 from kinst.rewriter.writing.write import write_image
 from kinst.runtime.tracing.images.late_plan import FOLDER, LatePlan
@@ -49,9 +50,10 @@ class StandaloneImage:
 
 
 def standalone_image(
-    opened: Callable[[], Opened], late: LatePlan, request: Request, progress: Progress
+    opened: Callable[[], Opened], late: LatePlan, request: Request, progress: Progress, base: int | None = None
 ) -> StandaloneImage:
-    """The image for some sites, from the cache or made now.
+    """The image for some sites, from the cache or made now. `base`: the address of its trampolines, where what the
+    request says of the data holds as well.
 
     Raises:
         KinstError: no site can be a jump, or there is no space.
@@ -59,23 +61,26 @@ def standalone_image(
     folder = kept_folder(FOLDER) if late.digest else None
     if folder is None:  # nowhere to keep it
         with TemporaryDirectory(prefix="kinst-live-") as name:
-            return _written(Path(name) / "image.elf", opened(), late.resolution(), request, progress)
-    path = folder / f"{_digest(late, request)}{_SUFFIX}"
+            return _written(Path(name) / "image.elf", opened(), late.resolution(), request, base, progress)
+    path = folder / f"{_digest(late, request, base)}{_SUFFIX}"
     found = _kept(path)
     if found is None:
-        found = _written(path, opened(), late.resolution(), request, progress)
+        found = _written(path, opened(), late.resolution(), request, base, progress)
         forget_old(folder, _SUFFIX, _KEPT, _TEXT)
     return found
 
 
 def _written(
-    path: Path, opened: Opened, resolution: Resolution, request: Request, progress: Progress
+    path: Path, opened: Opened, resolution: Resolution, request: Request, base: int | None, progress: Progress
 ) -> StandaloneImage:
-    plan = _planned(opened, resolution, request, progress)
-    if may_move(plan.image, plan.manifest):
+    if base is None:
+        plan = _planned(opened, resolution, request, progress)
+    else:
+        plan = plan_of(opened, resolution, alone=request, trampoline_base=base, progress=progress)
+    if base is None and may_copy_itself(plan.image) and is_behind(plan.image, plan.manifest):
         raise KinstError(
-            f"{plan.image.path}: has relocations, and may copy itself elsewhere without its trampolines, as U-Boot "
-            "does: our own machine (without --on) follows it"
+            f"{plan.image.path}: has relocations, and may copy itself elsewhere without its trampolines, for which it "
+            "has too little room inside: our own machine (without --on) follows it"
         )
     refused = no_jump_summary(plan.no_jumps, len(plan.manifest.sites))
     with fresh_file(path.with_suffix(_TEXT)) as file:  # before the image: `_kept` takes none without its text
@@ -148,6 +153,6 @@ def _kept(path: Path) -> StandaloneImage | None:
     return None
 
 
-def _digest(late: LatePlan, request: Request) -> str:
-    """The digest of all that the file depends on: that of the plan, and what its sites record."""
-    return hashlib.sha256(repr((late.digest, request)).encode()).hexdigest()[:32]
+def _digest(late: LatePlan, request: Request, base: int | None) -> str:
+    """The digest of all that the file depends on: that of the plan, what its sites record, and where."""
+    return hashlib.sha256(repr((late.digest, request, base)).encode()).hexdigest()[:32]

@@ -73,7 +73,7 @@ def _headers(damage: Damage, folder: Path) -> None:
 
 
 def _alone(base: int) -> tuple[str, ...]:
-    return ("--standalone", "--trampoline-base", f"{_FREE[base]:#x}")
+    return ("--standalone", "--stays", "--trampoline-base", f"{_FREE[base]:#x}")
 
 
 # -- manifests --------------------------------------------------------------------------------------------------------

@@ -104,7 +104,7 @@ def test_firmware_starts(name: str, tmp_path: Path) -> None:
     if why := missing("qemu-system-riscv64"):
         pytest.skip(why)
     plain, out = real_image(name), tmp_path / "alone.elf"
-    behind = ("--standalone", "--trampoline-base", "0x80050000")  # its stack ends below
+    behind = ("--standalone", "--stays", "--trampoline-base", "0x80050000")  # its stack ends below
     manifest = standalone(plain, out, "--probe", "kinst:::", alone=behind)
     assert len(manifest.sites) > 20_000
     shown = [

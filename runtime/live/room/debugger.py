@@ -18,6 +18,7 @@ _PATIENCE: Final = Patience(reply=20.0, exchange=float("inf"))  # as long as for
 _PIECE: Final = 0x400  # bytes of a description that are asked for at a time
 # SIGTRAP; other signals are the monitor's doing.
 _STOPPED: Final = re.compile(r"T05(?:.*;)?thread:(p[0-9a-f]+\.[0-9a-f]+);")
+_READ: Final = re.compile(r"rwatch:([0-9a-f]+)")
 _INCLUDE: Final = "{http://www.w3.org/2001/XInclude}include"
 _UNDECLARED: Final = ("<target>", '<target xmlns:xi="http://www.w3.org/2001/XInclude">')  # QEMU 7.2 leaves it out
 _KIND: Final = 4  # bytes of an instruction, which QEMU does not look at
@@ -35,6 +36,8 @@ class Debugger:
             _numbered(self._described("target.xml"))
         )  # QEMU gives single registers only to who has read it
         self._breakpoints: tuple[int, ...] = ()
+        self._watched: tuple[int, ...] = ()
+        self._read: int | None = None
         self._cpu = ""
         self._processes = (1, *self._attached())
 
@@ -57,9 +60,21 @@ class Debugger:
             if address not in before:
                 self._insert(address)
 
+    def watch_reads(self, addresses: Iterable[int]) -> None:
+        """Let the guest stop when it reads a byte as data, not as an instruction: at as many as there can be, a few
+        with KVM. Raises StubError: there can be none."""
+        self._watched = tuple(one for one in addresses if self._packets.ask(f"Z3,{one:x},1") == "OK")
+        if not self._watched:
+            raise StubError(f"{_NAME}: cannot watch for reads")
+
+    @property
+    def watched(self) -> int | None:
+        """The watched byte that the guest has stopped for; None: something else stopped it."""
+        return self._read
+
     def has_stopped(self) -> bool:
-        """Whether the guest is at a breakpoint; `register` reads the CPU that is. Raises StubError: the connection is
-        lost, as it is when QEMU has ended."""
+        """Whether the guest is at a breakpoint, or at a read that is watched; `register` reads the CPU that is. Raises
+        StubError: the connection is lost, as it is when QEMU has ended."""
         return self._packets.has_more() and self._is_stop(self._packets.reply())
 
     def _is_stop(self, reply: str) -> bool:
@@ -67,6 +82,8 @@ class Debugger:
         if found is not None:
             self._cpu = found[1]
             self._expect_ok(f"Hg{self._cpu}")
+            place = _READ.search(reply)
+            self._read = None if place is None else int(place[1], 16)
         return found is not None
 
     def register(self, number: int) -> int:
@@ -92,10 +109,25 @@ class Debugger:
             self._insert(address)
         self._packets.send("c")
 
+    def go_on_watching(self, addresses: Iterable[int]) -> None:
+        """Continue from a read that was watched, and watch these from now on. QEMU may have stopped before it was done,
+        and would again and again. Raises StubError."""
+        self._watch_nothing()
+        self._packets.send(f"vCont;s:{self._cpu}")
+        self._is_stop(self._packets.reply())
+        self.watch_reads(addresses)
+        self._packets.send("c")
+
+    def _watch_nothing(self) -> None:
+        for address in self._watched:
+            self._expect_ok(f"z3,{address:x},1")
+        self._watched = ()
+
     def leave(self) -> None:
         """Remove the breakpoints, and let a stopped guest go on without them. Raises StubError."""
         for address in self._breakpoints:
             self._remove(address)
+        self._watch_nothing()
         for process in self._processes[:-1]:
             self._expect_ok(f"D;{process:x}")
         self._packets.send_last(

@@ -27,6 +27,7 @@ from kinst.targets.manifest.packed import Manifest
 _SETTLED: Final = 4  # stops in a row at which tables had the room: early ones may be loaded twice
 _LAST: Final = "swapper_pg_dir"  # the root that a kernel keeps, on both machines
 _LIST: Final = "vmlist"  # Linux: what its early code has mapped where vmalloc would
+_OFTEN: Final = 500_000  # ns between looks at a guest that may be at a breakpoint
 _PC: Final = 32  # its number for gdb on both machines
 _REGISTER: Final = 0x1F  # of an instruction
 _ADDRESSES: Final = 1 << 64
@@ -57,6 +58,8 @@ class _State(Enum):
 
 class Mapper:
     """Adds the room of one guest to its tables."""
+
+    interval = _OFTEN
 
     def __init__(
         self,
@@ -95,11 +98,6 @@ class Mapper:
         """Whether the guest is not stopped any more."""
         return self._is_done
 
-    @property
-    def is_soon(self) -> bool:
-        """Whether the next stop is expected any time."""
-        return not self._is_done
-
     def poll(self) -> None:
         """Called often. Raises MachineError: the kernel moves, or QEMU is gone."""
         if not self._is_done and self._debugger.has_stopped():
@@ -109,6 +107,9 @@ class Mapper:
         """Leave a guest that is at its end."""
         self._debugger.close()
         self._is_done = True
+
+    def check(self) -> None:
+        """See `Stops`: tables that lack the room show themselves."""
 
     def _at_stop(self) -> None:
         at = self._debugger.register(_PC)

@@ -1,7 +1,7 @@
 """A guest's RAM before it begins -> the same, with a range that its device tree keeps from it."""
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from kinst.runtime.live.ram import SharedRam
@@ -30,15 +30,23 @@ def reserve(memory: SharedRam, start: int, size: int, *, keeps_seed: bool) -> No
     Raises:
         MachineError: there is no device tree in memory.
     """
-    places = [*_trees(memory)]
-    if not places:
-        raise MachineError("the guest has no device tree in its memory, by which it could be told what is not its own")
-    for address, blob, tree in places:
+    for address, blob, tree in trees_in(memory):
         for child in tree.root.children:
             if child.name == "chosen" and not keeps_seed:
                 child.properties.pop(_SEED, None)
-        boot_cpu, total = _HEADER.unpack_from(blob)[7], len(blob)
-        memory.write(address, flatten(tree.root, boot_cpu, total, (*tree.reservations, (start, size))))
+        memory.write(address, again(blob, tree, (*tree.reservations, (start, size))))
+
+
+def again(blob: bytes, tree: Tree, reserved: Sequence[tuple[int, int]]) -> bytes:
+    """The blob of a tree that was changed, as long as it was; `reserved`: memory that is not to be used."""
+    return flatten(tree.root, _HEADER.unpack_from(blob)[7], len(blob), reserved)
+
+
+def trees_in(memory: SharedRam) -> list[tuple[int, bytes, Tree]]:
+    """The device trees of machines, with their addresses. Raises MachineError: there is none."""
+    if places := [*_trees(memory)]:
+        return places
+    raise MachineError("the guest has no device tree in its memory, by which it could be told what is not its own")
 
 
 def _trees(memory: SharedRam) -> Iterator[tuple[int, bytes, Tree]]:

@@ -2,8 +2,12 @@
 
 from collections.abc import Generator
 from dataclasses import dataclass
+from typing import Final
 
 from kinst.runtime.live.room.debugger import Debugger
+
+_OFTEN: Final = 500_000  # ns between looks at a guest that may be at a breakpoint
+_SELDOM: Final = 10_000_000  # the same if that is not soon
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +38,12 @@ class Stopping:
         return self._is_done
 
     @property
-    def is_soon(self) -> bool:
-        """See `Stop`."""
-        return self._stop.is_soon
+    def interval(self) -> int:
+        """See `kinst.runtime.live.guest.Stops`."""
+        return _OFTEN if self._stop.is_soon else _SELDOM
+
+    def check(self) -> None:
+        """See `kinst.runtime.live.guest.Stops`: what lacks the room shows itself."""
 
     def poll(self) -> None:
         """Called often. Raises MachineError: what a stop is for cannot be done, or QEMU is gone."""
