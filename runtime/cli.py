@@ -17,6 +17,7 @@ from kinst.rewriter.shell.file_name import TextWithFile
 from kinst.rewriter.shell.progress import bars, silent
 from kinst.runtime.commandline.completion import complete_file
 from kinst.runtime.commandline.files import file_of_image
+from kinst.runtime.commandline.learn_options import learn_options
 from kinst.runtime.commandline.log_options import log_options
 from kinst.runtime.commandline.options import (
     ABSENT,
@@ -51,6 +52,7 @@ from kinst.targets.probe import checked_module
 if TYPE_CHECKING:
     from kinst.runtime.readout.memory import Source
     from kinst.runtime.tracing.guests.built import Build
+    from kinst.runtime.tracing.host.learn_request import LearnRequest
     from kinst.runtime.tracing.run_command import RunOptions
 
 _NAME: Final = "kinst-run"
@@ -73,6 +75,7 @@ _OF_IMAGES: Final = (
     "input",
     *READING,
     "log",
+    "learn",
 )  # options
 # Options that --read cannot use.
 _OF_RUNS: Final = frozenset(_OF_IMAGES) - {"machine", "debug_file", "force_code", "modules", *READING}
@@ -110,6 +113,7 @@ class _Ordered(Command):
 @console_options
 @run_options
 @log_options
+@learn_options
 @click.pass_context
 def run(ctx: click.Context, /, words: tuple[str, ...], **given: Any) -> None:  # one for each option
     """Run a kernel or firmware image, emulated, and D programs when probes fire.
@@ -310,6 +314,7 @@ def _image_and_arguments(words: tuple[str, ...], given: dict[str, Any]) -> tuple
 def _request(ctx: click.Context, image: Path | None, arguments: tuple[str, ...], given: dict[str, Any]) -> Request:
     options = _options(ctx.meta[_NAME], given)
     programs = _programs(ctx.meta[_NAME], given)
+    learn, machine = _learn(given)
     return Request(
         image=image,
         programs=tuple(programs),
@@ -328,7 +333,7 @@ def _request(ctx: click.Context, image: Path | None, arguments: tuple[str, ...],
             rng_seed=given["rng_seed"],
             has_virtio_console=given["has_virtio_console"],
         ),
-        machine=given["machine"],
+        machine=machine,
         on=given["on"],
         is_lossless=given["lossless"],
         system=given["system"],
@@ -348,5 +353,15 @@ def _request(ctx: click.Context, image: Path | None, arguments: tuple[str, ...],
         csv_is_safe=given["csv_safe"],
         progress=silent if given["d_quiet"] else bars(unescaped(sys.stderr)),
         log=log_request(given["log"], given["log_file"]),
+        learn=learn,
         is_verbose=given["is_verbose"],
     )
+
+
+def _learn(given: dict[str, Any]) -> tuple["LearnRequest | None", str | None]:
+    """What is to be learned, and the board."""
+    if given["learn"] is None:
+        return None, given["machine"]
+    from kinst.runtime.tracing.host.learn_request import learn_request
+
+    return learn_request(given["learn"], given["machine"])

@@ -55,9 +55,7 @@ MORE = {
     "u-boot-tegra": RealImage("u-boot-tegra", "arm64", "trixie", "usr/lib/u-boot/p2371-2180/uboot.elf"),
     "u-boot-rpi": RealImage("u-boot-rpi", "arm64", "trixie", "usr/lib/u-boot/rpi_4/uboot.elf"),
     "u-boot-sifive": RealImage("u-boot-sifive", "riscv64", "trixie", "usr/lib/u-boot/sifive_unmatched/uboot.elf"),
-    "u-boot-starfive": RealImage(
-        "u-boot-starfive", "riscv64", "trixie", "usr/lib/u-boot/starfive_visionfive2/uboot.elf"
-    ),
+    "u-boot-starfive": documented("u-boot-starfive"),
     "tf-a-rk3399": RealImage("arm-trusted-firmware", "arm64", "trixie", "usr/lib/arm-trusted-firmware/rk3399/bl31.elf"),
     "tf-a-rk3588": RealImage("arm-trusted-firmware", "arm64", "trixie", "usr/lib/arm-trusted-firmware/rk3588/bl31.elf"),
     "opensbi-1.9": RealImage("opensbi", "all", "forky", "usr/lib/riscv64-linux-gnu/opensbi/generic/fw_dynamic.elf"),
@@ -175,6 +173,7 @@ INSTALLED = {
 }
 # Images in files of other kinds than ELF, as boards and firmware have them.
 FILES = {
+    "u-boot-starfive-bin": documented("u-boot-starfive-bin"),
     "fit-pinephone": RealImage(
         "u-boot-sunxi", "arm64", "trixie", r"usr/lib/u-boot/pinephone/u-boot-sunxi-with-spl\.fit\.itb"
     ),

@@ -143,6 +143,14 @@ ATTACKS: tuple[Attack, ...] = (
         ("runtime/batch/test_cluster.py::test_a_cluster_is_spoken_to_by_tls_as_dask_is_configured",),
     ),
     (
+        "an SVD file is entities or arrays without end, or of another kind",
+        ("targets/machines/test_svd.py::test_what_is_refused",),
+    ),
+    (
+        "a guest's names are more than a comment in the file of --learn",
+        ("targets/machines/test_learned_file.py::test_names_are_quoted_and_comments_stay_one_line",),
+    ),
+    (
         "an argument is a traceback",
         ("runtime/test_hostile_arguments.py::test_no_argument_ends_in_a_traceback",),
     ),
@@ -153,6 +161,7 @@ FUZZED = {
     *("modules", "trees", "input", "caches", "traffic", "pci", "virtio", "code", "programs"),
     *("breakpoints", "counted", "looked-at", "walks", "budgets", "registers", "rings"),
     *("image-files", "hex-lines", "beside", "names", "boards", "board-trees"),
+    *("learned", "polls", "svd"),
 }
 
 

@@ -205,6 +205,10 @@ class System:
             self.engine.map_window(start, size, Window(self._bus, start))
             self.space.device_pages.update(fresh)
 
+    def is_device(self, address: int) -> bool:
+        """Whether a device answers at a physical address."""
+        return self._bus.answers(address, 1)
+
     def attach_ports(self, device: Device, port: int, *, is_whole: bool = False) -> None:
         """Put a device's window at an I/O port; with `is_whole` for accesses to all of its ports at once."""
         if not self.ports.is_used:

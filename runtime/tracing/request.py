@@ -13,6 +13,7 @@ from kinst.targets.packed.reading import AS_IT_SAYS, Reading
 
 if TYPE_CHECKING:
     from kinst.runtime.tracing.hits import PythonAction
+    from kinst.runtime.tracing.host.learn_request import LearnRequest
     from kinst.runtime.tracing.host.log_request import LogRequest
     from kinst.targets.elf.symbols import Symbols
 
@@ -48,6 +49,7 @@ class Request:
     progress: Progress = silent  # notified while the image is patched in memory
     ends_on_panic: bool = True  # whether a panic of the guest's kernel ends the run
     log: "LogRequest | None" = None  # events that are told of as they happen
+    learn: "LearnRequest | None" = None  # where to keep what leaves polls of registers that nobody models
     is_verbose: bool = False  # whether more is reported about a run that is over
 
     @property

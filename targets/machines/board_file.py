@@ -5,6 +5,7 @@ the nearest one that does.
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
@@ -38,6 +39,7 @@ _COUNTERS: Final = {
 _DEPTH: Final = 4  # board files that extend each other
 _SIZES: Final = (1, 2, 4, 8)
 _MOST_SHOWN: Final = 60
+_NO_RANGES: Final = frozenset({"unnamed", "svd"})  # keys of [registers]
 
 
 def read_board(path: Path, shipped: Path, name: str = "") -> MachineFacts:
@@ -51,32 +53,59 @@ def read_board(path: Path, shipped: Path, name: str = "") -> MachineFacts:
     Raises:
         UsageError: the file cannot be read or is wrong, with line and column.
     """
-    table = _extended(read_toml(path), shipped, 0)
+    table = _extended(read_toml(path), shipped, path.parent)
     facts = _facts(table, name or path.stem, None if path.parent == shipped else path)
     table.end()
     return facts
 
 
-def _extended(table: Table, shipped: Path, depth: int) -> Table:
-    """The table with what it does not have of the board that it extends."""
+def _extended(table: Table, shipped: Path, folder: Path, depth: int = 0) -> Table:
+    """The table, of a file in `folder`, with what it does not have of the board that it extends."""
     if not table.has("extends"):
         return table
-    name = table.text("extends", choices=sorted(path.stem for path in shipped.glob("*.toml")))
     if depth == _DEPTH:
         raise table.error("extends", f"more than {_DEPTH} files extend each other")
-    base = _extended(read_toml(shipped / f"{name}.toml"), shipped, depth + 1)
-    return Table(table.source, _merged(base.values, table.values), table.keys)
+    name = table.text("extends")
+    path = folder / name if is_file(name) else shipped / f"{name}.toml"
+    if not is_file(name):
+        table.text("extends", choices=sorted(one.stem for one in shipped.glob("*.toml")))
+    elif not path.is_file():
+        raise table.error("extends", f"there is no file {path}")
+    base = _extended(read_toml(path), shipped, path.parent, depth + 1)
+    values = base.values if path.parent == folder else _from_folder(base.values, path.parent)
+    return Table(replace(table.source, base=base.source), _merged(values, table.values), table.keys)
+
+
+def _from_folder(values: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """The values of a file in another folder: files that it names are there."""
+    found = dict(values)
+    devices, registers = values.get("devices"), values.get("registers")
+    if isinstance(devices, dict):
+        found["devices"] = {name: _with_path(one, "kind", folder) for name, one in devices.items()}
+    if isinstance(registers, dict):
+        found["registers"] = _with_path(registers, "svd", folder)
+    return found
+
+
+def _with_path(value: Any, key: str, folder: Path) -> Any:
+    """The table with the file that it names by `key` in the folder."""
+    name = value.get(key) if isinstance(value, dict) else None
+    is_path = isinstance(name, str) and (key != "kind" or ".py:" in name)
+    return value | {key: str(folder.absolute() / name)} if is_path and name is not None else value
 
 
 def _merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    """`base` with the values of `over`; tables are merged, and `false` in place of a table removes it."""
+    """`base` with the values of `over`; tables are merged, and `false` in place of a table removes it. A rule is taken
+    as a whole: what belongs to one is wrong in another."""
     found = dict(base)
     for key, value in over.items():
         before = found.get(key)
         if value is False and isinstance(before, dict):
             del found[key]
+        elif isinstance(before, dict) and isinstance(value, dict) and "rule" not in value:
+            found[key] = _merged(before, value)
         else:
-            found[key] = _merged(before, value) if isinstance(before, dict) and isinstance(value, dict) else value
+            found[key] = value
     return found
 
 
@@ -91,8 +120,9 @@ def _facts(table: Table, name: str, file: Path | None) -> MachineFacts:
     devices = {one.name: _device(one, file) for one in table.tables("devices")}
     registers = table.table("registers")
     unnamed = _rule(registers, "unnamed", None) if registers.has("unnamed") else None
-    ranges = tuple(_range(registers.table(key)) for key in registers.values if key != "unnamed")
+    ranges = tuple(_range(registers.table(key)) for key in registers.values if key not in _NO_RANGES)
     _check_places(table, devices, ranges)
+    ranges = _named(registers, ranges, unnamed, file)
     loader = table.table("loader")
     facts = MachineFacts(
         name=name,
@@ -227,6 +257,23 @@ def _range(table: Table) -> RangeFacts:
     return RangeFacts(table.name, address, size, rule, registers)
 
 
+def _named(
+    table: Table, ranges: tuple[RangeFacts, ...], unnamed: Rule | None, file: Path | None
+) -> tuple[RangeFacts, ...]:
+    """The ranges with the names that an SVD file has for their registers."""
+    if not table.has("svd"):
+        return ranges
+    from kinst.targets.machines.named_registers import with_names  # XML, which few boards need
+    from kinst.targets.machines.svd import read_svd
+
+    folder = Path() if file is None else file.parent
+    try:
+        names = read_svd(folder / table.text("svd"))
+    except (UsageError, ValueError) as error:  # a name with a NUL
+        raise table.error("svd", str(error)) from None
+    return with_names(ranges, unnamed, names, LAST_ADDRESS)
+
+
 def _registers(table: Table, size: int) -> Iterator[RegisterFacts]:
     """The registers of a range: the tables in it."""
     for key, value in table.values.items():
@@ -270,7 +317,8 @@ def _detailed(table: Table) -> Rule:
     match kind:
         case Reads.LAST:
             bits, clear = table.number("set", 0), table.number("clear", 0)
-            rule = Rule(kind, value, bits=bits, clear=clear, after=table.number("after", 0))
+            after, toggle = table.number("after", 0), table.number("toggle", 0)
+            rule = Rule(kind, value, bits=bits, clear=clear, toggle=toggle, after=after)
         case Reads.TOGGLE:
             rule = Rule(kind, value, bits=table.number("bits", 1))
         case Reads.COUNT:
@@ -279,6 +327,12 @@ def _detailed(table: Table) -> Rule:
             rule = Rule(kind, value)
     table.end()
     return rule
+
+
+def extended_by(path: Path) -> str | None:
+    """What a board file says that it extends; None: nothing. Raises UsageError: it cannot be read."""
+    name = read_toml(path).values.get("extends")
+    return name if isinstance(name, str) else None
 
 
 def is_file(board: str) -> bool:

@@ -8,7 +8,9 @@ class Reads(Enum):
     """The kinds of rules, by their names in board files."""
 
     CONSTANT = "constant"  # `value`
-    LAST = "last"  # what was written last, `value` at first; after `after` reads with `bits` set and `clear` clear
+    # What was written last, `value` at first; after `after` reads with `bits` set, `clear` clear, and `toggle` inverted
+    # at every second read.
+    LAST = "last"
     TOGGLE = "toggle"  # `value`, with `bits` inverted at every second read
     COUNT = "count"  # `value`, and `step` more at each read
     LIST = "list"  # `values`, one after the other; the last of them from then on
@@ -23,6 +25,7 @@ class Rule:
     value: int = 0
     bits: int = 0
     clear: int = 0
+    toggle: int = 0
     after: int = 0
     step: int = 1
     values: tuple[int, ...] = ()
@@ -32,8 +35,10 @@ class Rule:
             case Reads.CONSTANT:
                 return f"{self.value:#x}"
             case Reads.LAST:
-                parts = [f"{bits:#x} {what}" for bits, what in ((self.bits, "set"), (self.clear, "clear")) if bits]
-                changed = f" with {', '.join(parts)} after {self.after} reads" if parts else ""
+                changes = (self.bits, "set"), (self.clear, "clear"), (self.toggle, "toggling")
+                parts = [f"{bits:#x} {what}" for bits, what in changes if bits]
+                when = f" after {self.after} reads" if self.after else ""
+                changed = f" with {', '.join(parts)}{when}" if parts else ""
                 return f"what was written{changed}"
             case Reads.TOGGLE:
                 return f"{self.value:#x} with {self.bits:#x} toggling"

@@ -26,26 +26,33 @@ Path_ = tuple[str, ...]  # the keys that lead to a value
 
 @dataclass(frozen=True, slots=True)
 class TomlText:
-    """The text of a file, and its name for messages."""
+    """The text of a file, and its name for messages. `base`: that of the file which it extends, if it names one."""
 
     name: str
     text: str
+    base: "TomlText | None" = None
 
     def error(self, keys: Path_, why: str) -> UsageError:
-        """The error of the value that the keys lead to."""
-        line, column = self._place(keys)
+        """The error of the value that the keys lead to, in the file that has most of them."""
+        source, (depth, line, column) = self, self.place(keys)
+        base = self.base
+        while base is not None:
+            deeper, *place = base.place(keys)
+            if deeper > depth:
+                source, depth, (line, column) = base, deeper, place
+            base = base.base
         what = ".".join(keys)
-        return UsageError(f"{self.name}:{line}:{column}: {what + ': ' if what else ''}{why}")
+        return UsageError(f"{source.name}:{line}:{column}: {what + ': ' if what else ''}{why}")
 
-    def _place(self, keys: Path_) -> tuple[int, int]:
-        """The line and the column, both from 1, of the longest beginning of `keys` that is found in the text."""
-        best, place = 0, (1, 1)
+    def place(self, keys: Path_) -> tuple[int, int, int]:
+        """The longest beginning of `keys` that is found in the text: its length, and line and column, both from 1."""
+        best = 0, 1, 1
         for found, line, column in self._keys():
             common = next((n for n, (one, other) in enumerate(zip(found, keys, strict=False)) if one != other), None)
             depth = min(len(found), len(keys)) if common is None else common
-            if depth > best:
-                best, place = depth, (line, column)
-        return place
+            if depth > best[0]:
+                best = depth, line, column
+        return best
 
     def _keys(self) -> Iterator[tuple[Path_, int, int]]:
         """The keys of each table and value, and where they are written."""

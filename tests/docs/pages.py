@@ -23,12 +23,12 @@ from pathlib import Path
 from typing import Final
 
 from kinst.samples import debian_images
-from tests.image_list import EXACT, IMAGES, SMALL
+from tests.image_list import EXACT, FILES, IMAGES, SMALL
 
 ROOT: Final = Path(__file__).parents[2]
 # What a page calls a real image -> its name in tests/image_list.py. `kinst-samples --fetch` puts it there.
 PLACES: Final = {
-    image.place: next(name for name, exact in EXACT.items() if exact == fetched and name in IMAGES)
+    image.place: next(name for name, exact in EXACT.items() if exact == fetched and name in IMAGES | FILES)
     for fetched, image in debian_images.IMAGES.items()
 }
 _BLOCK: Final = re.compile(

@@ -11,6 +11,7 @@ from tests.fuzz.images import DWARF, HEADERS, MANIFESTS
 from tests.fuzz.inputs import INPUT, TREES
 from tests.fuzz.kernel_tables import KALLSYMS, SYSTEM_CALLS, TRACEPOINTS
 from tests.fuzz.kind import Kind
+from tests.fuzz.learned import LEARNED, POLLS, SVD
 from tests.fuzz.modules import MODULES
 from tests.fuzz.pci import PCI
 from tests.fuzz.programs import PROGRAMS
@@ -43,6 +44,9 @@ KINDS: Final[dict[str, Kind]] = {
         TREES,
         BOARDS,
         BOARD_TREES,
+        LEARNED,
+        POLLS,
+        SVD,
         PCI,
         CACHES,
         RINGS,

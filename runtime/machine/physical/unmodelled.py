@@ -55,9 +55,28 @@ class Register:
             case Reads.LIST:
                 value = rule.values[min(count, len(rule.values) - 1)]
             case _:
-                value = self.value & ~rule.clear | rule.bits if count >= rule.after else self.value
+                value = self._changed(count) if count >= rule.after else self.value
         self.given = value & (1 << 8 * self.size) - 1
         return self.given
+
+    def _changed(self, count: int) -> int:
+        """What was written, with the changes of the rule."""
+        rule = self.rule
+        return self.value & ~rule.clear ^ (rule.toggle if count & 1 else 0) | rule.bits
+
+    def take(self, address: int, size: int) -> int:
+        """What the next read of a part gives: `size` bytes at a physical address in it."""
+        return self.read() >> 8 * (address - self.address) & (1 << 8 * size) - 1
+
+    def put(self, address: int, size: int, value: int) -> None:
+        """Write `size` bytes at a physical address in it."""
+        shift, mask = 8 * (address - self.address), (1 << 8 * size) - 1
+        self.writes += 1
+        self.value = self.value & ~(mask << shift) | (value & mask) << shift
+
+    def follow(self, rule: Rule) -> None:
+        """Read by another rule from now on."""
+        self.rule = rule
 
     def note(self, place: int) -> None:
         """Note who accesses it."""
@@ -77,6 +96,7 @@ class Unmodelled:
         self._registers: dict[int, Register] = {}  # by physical address
         self.reads = 0
         self.last: Register | None = None  # that was read
+        self._on_read: Callable[[Register, int], None] | None = None
 
     @property
     def is_used(self) -> bool:
@@ -131,18 +151,33 @@ class Unmodelled:
         register = self._register(address)
         if register is None:
             return 0
-        register.note(self._place())
+        place = self._place()
+        register.note(place)
         self.reads, self.last = self.reads + 1, register
-        return register.read() >> 8 * (address - register.address) & (1 << 8 * size) - 1
+        if self._on_read is not None:
+            self._on_read(register, place)
+        return register.take(address, size)
 
     def _write(self, address: int, size: int, value: int) -> None:
         register = self._register(address)
         if register is None:
             return
         register.note(self._place())
-        register.writes += 1
-        shift, mask = 8 * (address - register.address), (1 << 8 * size) - 1
-        register.value = register.value & ~(mask << shift) | (value & mask) << shift
+        register.put(address, size, value)
+
+    def watch(self, on_read: Callable[[Register, int], None]) -> None:
+        """Call `on_read` before each read, with its register and the PC of the block that reads."""
+        self._on_read = on_read
+
+    def at(self, address: int) -> Register:
+        """The register at a physical address, touched or not; it is not noted."""
+        known = self._registers.get(address & -_WORD)
+        is_in = known is not None and known.address <= address < known.address + known.size
+        return known if known is not None and is_in else self._made(address)
+
+    def answers(self, physical: int) -> bool:
+        """Whether reads of the page of an address give values by rules."""
+        return self._answers(physical & -PAGE)
 
     def _register(self, address: int) -> Register | None:
         """The register at an address; None if too many were touched."""
@@ -165,10 +200,11 @@ class Unmodelled:
 
 def _in_range(found: RangeFacts, address: int) -> Register:
     offset = address - found.address
-    for one in found.registers:
-        if one.offset <= offset < one.offset + one.size:
-            name, start = f"{found.name}.{one.name}", found.address + one.offset
-            return Register(name, start, one.size, one.rule, one.rule.value, group=found.name)
+    at = bisect_right(found.registers, offset, key=lambda one: one.offset) - 1
+    one = found.registers[at] if at >= 0 else None
+    if one is not None and offset < one.offset + one.size:
+        name, start = f"{found.name}.{one.name}", found.address + one.offset
+        return Register(name, start, one.size, one.rule, one.rule.value, group=found.name)
     start = address & -_WORD
     name = f"{found.name}+{start - found.address:#x}"
     return Register(name, start, _WORD, found.rule, found.rule.value, group=found.name)

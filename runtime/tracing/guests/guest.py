@@ -27,6 +27,7 @@ from kinst.runtime.tracing.standalone.guest import StandaloneGuest
 
 if TYPE_CHECKING:
     from kinst.runtime.tracing.guests.event_log import EventLog
+    from kinst.runtime.tracing.guests.learning import Learner
 
 
 class Guest:
@@ -66,6 +67,7 @@ class Guest:
         self.whereabouts = Whereabouts(system, loaded, surroundings.symbols)
         self._stuck = StuckWatch(system, self.whereabouts, warn)
         self._unmodelled = UnmodelledWatch(system, self.whereabouts, warn)
+        self._learner = _learner(prepared, system, self.whereabouts, warn)
         self._standalone = standalone
         self._call: FunctionCall | None = None
         self._is_started = False
@@ -125,6 +127,8 @@ class Guest:
         callbacks = [after_turn, self._panic.check]
         if self.prepared.call is None:
             callbacks += self._stuck.check, self._unmodelled.check
+        if self._learner is not None:
+            callbacks.append(self._learner.check)
         if self._standalone is not None:
             callbacks.append(self._standalone.after_turn)
 
@@ -163,3 +167,15 @@ class Guest:
         ending = self.whereabouts.ending(outcome, is_verbose=self.prepared.request.is_verbose)
         ending = replace(ending, stuck=self._stuck.found, assumed=self._unmodelled.lines())
         return ending if self.code is None else replace(ending, passed_over=self.code.passed_over())
+
+
+def _learner(
+    prepared: Prepared, system: System, whereabouts: Whereabouts, warn: Callable[[str], None]
+) -> "Learner | None":
+    """What learns for --learn."""
+    request = prepared.request.learn
+    if request is None or prepared.call is not None:
+        return None
+    from kinst.runtime.tracing.guests.learning import Learner
+
+    return Learner(request, system, whereabouts, warn)

@@ -17,6 +17,7 @@ from kinst.rewriter.standalone.code.trampoline import CodeGenerator, code_genera
 from kinst.runtime.machine.boards.registry import board_of
 from kinst.runtime.machine.configuration import Configuration
 from kinst.runtime.machine.exception_model import ExceptionModel
+from kinst.runtime.machine.learning.arch.registry import scratch_machine
 from kinst.runtime.machine.system import System
 from kinst.runtime.paging.registry import new_walker
 from kinst.runtime.paging.walker import Walker
@@ -88,6 +89,7 @@ def test_every_behaviour_of_a_machine_is_found(facts: ArchFacts) -> None:
     assert lacking(emulator(facts), Emulator) == []
     assert lacking(stack_effects(facts), StackEffects) == []
     assert lacking(new_walker(facts), Walker) == []
+    assert scratch_machine(facts).result in facts.registers
     board = machine_facts(default_machine(facts.name))
     assert lacking(System(board, board_of(board.name), Configuration()).exceptions, ExceptionModel) == []
 

@@ -168,3 +168,33 @@ def test_no_such_board() -> None:
         machine_facts("x")
     with pytest.raises(UsageError, match=r"^no.toml: No such file or directory$"):
         machine_facts("./no.toml")
+
+
+def test_a_file_extends_another(tmp_path: Path) -> None:
+    """Tables are merged, rules are not; and what the other file names is beside that."""
+    (tmp_path / "vendor").mkdir()
+    (tmp_path / "vendor/base.toml").write_text(
+        SMALL + '[devices.d]\nkind = "own.py:D"\naddress = 0x1000\n'
+        '[registers.r]\naddress = 0x2000_0000\nA = { offset = 4, reads = { rule = "last", set = 1, after = 3 } }\n'
+    )
+    facts = read(
+        tmp_path,
+        'extends = "vendor/base.toml"\ncpus = 2\n[registers.r.A]\nreads = { rule = "last", toggle = 6, clear = 1 }\n',
+    )
+    assert (facts.maximum_cpus, facts.ram_size, facts.file) == (2, 16 << 20, tmp_path / "board.toml")
+    assert facts.devices["d"].model == f"{tmp_path}/vendor/own.py:D"
+    assert [(one.name, one.offset, one.rule) for one in facts.ranges[0].registers] == [
+        ("A", 4, Rule(Reads.LAST, clear=1, toggle=6))
+    ]
+    assert str(facts.ranges[0].registers[0].rule) == "what was written with 0x1 clear, 0x6 toggling"
+
+
+def test_what_is_wrong_in_the_file_that_is_extended_is_said_of_that(tmp_path: Path) -> None:
+    (tmp_path / "base.toml").write_text(SMALL + '[registers.r]\naddress = "here"\n')
+    assert refused(tmp_path, 'extends = "base.toml"\n[registers.r]\nsize = 4\n').startswith(
+        "base.toml:7:1: registers.r.address: is 'here'"
+    )
+    assert refused(tmp_path, 'extends = "./no.toml"\n').startswith("board.toml:1:1: extends: there is no file ")
+    assert (
+        refused(tmp_path, 'extends = "board.toml"\n') == "board.toml:1:1: extends: more than 4 files extend each other"
+    )
