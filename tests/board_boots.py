@@ -23,12 +23,15 @@ _DEBIAN: Final = ("linux-image-6\\.12\\.\\d+\\+deb13-arm64", "arm64", "trixie")
 @dataclass(frozen=True, slots=True)
 class BoardBoot:
     """A board and its firmware. `tree`: the package's file with its device tree, which may be at the end of more.
-    `start`: lines for [start] where the build of the firmware decides."""
+    `start`: lines for [start] where the build of the firmware decides. `words`: for kinst-run. `following`: what the
+    firmware starts, the file of the tree itself, with its place, or the name of an image."""
 
     image: str
     tree: RealImage
     prompt: str = "=> "
     start: str = ""
+    words: tuple[str, ...] = ()
+    following: str = ""
 
 
 BOOTS: Final = {
@@ -40,6 +43,17 @@ BOOTS: Final = {
         "u-boot-rockchip",
         RealImage("u-boot-rockchip", "arm64", "bookworm", "usr/lib/u-boot/firefly-rk3399/u-boot.bin"),
         start="device-tree = {}",
+    ),
+    "rk3399-bl31": BoardBoot(
+        "tf-a-rk3399",
+        RealImage("u-boot-rockchip", "arm64", "bookworm", "usr/lib/u-boot/firefly-rk3399/u-boot.bin"),
+        following="@0x200000",
+    ),
+    "sun50i-a64-bl31": BoardBoot(
+        "tf-a-sun50i-a64",
+        RealImage("u-boot-sunxi", "arm64", "trixie", "usr/lib/u-boot/pinephone/sun50i-a64-pinephone-1.2.dtb"),
+        words=("--raw", "arm64@0x44000"),
+        following="u-boot-sunxi",
     ),
     "rpi3": BoardBoot(
         "u-boot-rpi", RealImage(*_DEBIAN, "usr/lib/linux-image-.*/broadcom/bcm2837-rpi-3-b.dtb"), "U-Boot> "
@@ -69,8 +83,12 @@ class Booted:
 
     @property
     def lines(self) -> list[str]:
-        """What it printed before it counted down: how far that comes depends on when the key arrives."""
-        return self.console.partition("Hit any key")[0].splitlines()
+        """What it printed before it counted down: how far that comes depends on when the key arrives.
+
+        Without what U-Boot says of a host that is slow.
+        """
+        lines = self.console.partition("Hit any key")[0].splitlines()
+        return [line for line in lines if not line.startswith("cyclic function ")]
 
 
 class Firmware:
@@ -84,7 +102,12 @@ class Firmware:
         at = content.rindex(_FDT)
         self.tree = folder / "tree.dtb"
         self.tree.write_bytes(content[at:])
-        self.board = name
+        self.board, self._words = name, [*self.boot.words]
+        if self.boot.following.startswith("@"):
+            self._words += ["--load", f"{package}{self.boot.following}"]
+        else:
+            self._words += ["--dtb", str(self.tree)]
+            self._words += ["--load", str(real_image(self.boot.following))] if self.boot.following else []
         if self.boot.start:
             self.board = str(folder / f"{name}.toml")
             start = self.boot.start.format(hex(open_image(self.image).segments[0].address + at))
@@ -95,7 +118,7 @@ class Firmware:
         output = self._folder / "output"
         output.write_text("")
         until = ("--until", f"^{re.escape(self.boot.prompt)}", "--timeout", "60s")
-        command = ["kinst-run", "-q", "--board", self.board, "--dtb", str(self.tree), *until, *words]
+        command = ["kinst-run", "-q", "--board", self.board, *self._words, *until, *words]
         result = subprocess.run(
             [*command, "-o", str(output), str(self.image)],
             input="\n",

@@ -188,6 +188,12 @@ FILES = {
     "fd-amd64": RealImage("ovmf", "all", "trixie", r".*/OVMF_CODE_4M\.fd"),
     "fd-arm64-qemu": RealImage("qemu-efi-aarch64", "all", "trixie", r".*/QEMU_EFI\.fd"),
 }
+# Raw binaries: where they belong is not in the file.
+BINARIES = {
+    "tf-a-sun50i-a64": RealImage(
+        "arm-trusted-firmware", "arm64", "trixie", r"usr/lib/arm-trusted-firmware/sun50i_a64/bl31\.bin"
+    ),
+}
 # Read far enough to say why not.
 UNSUPPORTED = ("u-boot-arm32", "u-boot-mips64", "u-boot-ppc")
 IMAGES = SMALL | MORE | LIBRARIES | MODULES | LARGE | INSTALLED

@@ -23,7 +23,7 @@ from kinst.samples import debian_images
 from kinst.samples.debian_package import DEBIAN, addresses, data_tar, system_mirror
 from kinst.samples.download import Download, arriving
 from kinst.samples.fetching import alone, extracted, fetched, images_folder
-from tests.image_list import DEVICE_TREES, EXACT, FILES, IMAGES, LARGE, MORE, SMALL, RealImage
+from tests.image_list import BINARIES, DEVICE_TREES, EXACT, FILES, IMAGES, LARGE, MORE, SMALL, RealImage
 
 __all__ = [
     "LARGE",
@@ -138,7 +138,7 @@ def _fetch(name: str, path: Path) -> None:
         if exact != name:
             path.parent.symlink_to(exact)
         return
-    image = (IMAGES | FILES)[name]
+    image = (IMAGES | FILES | BINARIES)[name]
     package = _newest_package(image)
     path.parent.mkdir(parents=True, exist_ok=True)
     digest = extracted(_download(package), image.member, path, bars(sys.stderr))
@@ -186,7 +186,7 @@ def _download(package: str) -> Download:
 
 
 def main() -> None:
-    every = IMAGES | FILES
+    every = IMAGES | FILES | BINARIES
     parser = argparse.ArgumentParser(prog="poe images", description="Download real images, and print where they are.")
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(every)}; default: all")
     names: list[str] = parser.parse_args().names

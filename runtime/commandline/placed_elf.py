@@ -36,7 +36,8 @@ def placed_elf(path: Path, address: int | None) -> FileAt:
         at = one.load_address - lowest
         content[at : at + one.file_size] = image.data[one.offset : one.offset + one.file_size].data
     start = lowest if address is None else address
-    return FileAt(path.name, start, bytes(content), _entry(image.entry, segments) - lowest + start)
+    entry, filled = _entry(image.entry, segments), max(one.load_address + one.file_size for one in segments) - lowest
+    return FileAt(path.name, start, bytes(content), entry - lowest + start, filled)
 
 
 def _entry(entry: int, segments: list[Segment]) -> int:

@@ -13,9 +13,11 @@ from kinst.runtime.engine.host.encodings import ENCODINGS, EncodingState
 
 Encoding = tuple[int, int, int, int, int]  # op0, op1, CRn, CRm, op2
 
-# TLBI by virtual address in the EL1&0 and EL2 regimes: for any ASID or one, for any level or the last, for this CPU or
-# all (DDI 0487 C5.5).
-TLBI_OF_ADDRESSES: Final = frozenset((1, op1, 8, crm, op2) for op1 in (0, 4) for crm in (3, 7) for op2 in (1, 3, 5, 7))
+# TLBI by virtual address in the EL1&0, EL2 and EL3 regimes: for any ASID or one, for any level or the last, for this
+# CPU or all (DDI 0487 C5.5).
+TLBI_OF_ADDRESSES: Final = frozenset(
+    (1, op1, 8, crm, op2) for op1 in (0, 4, 6) for crm in (3, 7) for op2 in (1, 3, 5, 7)
+)
 
 _CALLBACK = ctypes.CFUNCTYPE(
     ctypes.c_uint32, ctypes.c_void_p, ctypes.c_uint32, ctypes.POINTER(ctypes.c_uint32), ctypes.c_void_p

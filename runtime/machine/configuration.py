@@ -23,6 +23,7 @@ class FileAt:
     address: int
     content: bytes | memoryview
     entry: int | None = None  # where it is entered; None: at its first byte
+    filled: int | None = None  # bytes of it that the file has, before its .bss; None: all
 
 
 def mapped(option: str, path: Path) -> memoryview:

@@ -7,6 +7,7 @@ models and providers only ever use these protocols.
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
+from kinst.runtime.machine.assumed_registers import AssumedRegisters
 from kinst.runtime.machine.configuration import End
 from kinst.runtime.machine.device import Clock, Device, Line, Timed
 from kinst.runtime.machine.disk import Disk
@@ -102,6 +103,16 @@ class Files(Protocol):
         """Where the first of them is; None: there is none."""
         ...
 
+    @property
+    def first_tree(self) -> int | None:
+        """Where the first of them looks for its device tree, if it is an arm64 U-Boot."""
+        ...
+
+    @property
+    def first_end(self) -> int | None:
+        """The address behind the bytes of the first of them; None: there is none."""
+        ...
+
     def refuse(self, place: range, what: str) -> None:
         """Raise MachineError if `what`, at these physical addresses, would overlap a file."""
         ...
@@ -175,6 +186,11 @@ class Machine(Protocol):
     @property
     def kaslr_seed(self) -> int | None:
         """The number of `--kaslr-seed`, for kernels that move to a random offset; None: they do not move."""
+        ...
+
+    @property
+    def assumed(self) -> AssumedRegisters:
+        """System registers of its CPUs whose bits nobody knows."""
         ...
 
     @property

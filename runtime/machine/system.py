@@ -12,6 +12,7 @@ from kinst.runtime.engine.qiling_machine import QilingMachine
 from kinst.runtime.engine.reports import Stop
 from kinst.runtime.hits.counted import CountedSites
 from kinst.runtime.machine.address_space import AddressSpace
+from kinst.runtime.machine.assumed_registers import AssumedRegisters
 from kinst.runtime.machine.board import BoardFactory
 from kinst.runtime.machine.bus import Bus, PortBus, Window
 from kinst.runtime.machine.clock import LONGEST_SLEEP, HostClock, InstructionClock, MachineClock
@@ -84,6 +85,7 @@ class System:
             self.memory.add_alias(alias.address, alias.size, alias.target)
         self.unmodelled = Unmodelled(facts, self.engine.pc)
         known = self.unmodelled if self.unmodelled.is_used else None
+        self.assumed = AssumedRegisters()
         self._bus, self.ports, self.open_bus = Bus(self._written, known), PortBus(self._written), Bus()
         self.space = AddressSpace(
             self.engine, self.memory, self._bus, new_walker(self.arch), self._nothing_there, self._code_watch(), known

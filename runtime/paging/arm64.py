@@ -1,8 +1,8 @@
 """arm64 address translation: TTBRn, TCR, SCTLR and the tables in guest memory -> physical page and permissions.
 
-Stage 1 of the EL1&0 and EL2 regimes of Armv8.0 (Arm ARM DDI 0487, chapter D8): 4, 16 and 64 KiB granules, blocks and
-pages, hierarchical table attributes, access flag faults, WXN. There is no stage 2 and no hardware-managed access flag,
-since the Cortex-A57 has no FEAT_HAFDBS. The contiguous bit is a hint to the TLB and changes nothing here.
+Stage 1 of the EL1&0, EL2 and EL3 regimes of Armv8.0 (Arm ARM DDI 0487, chapter D8): 4, 16 and 64 KiB granules, blocks
+and pages, hierarchical table attributes, access flag faults, WXN. There is no stage 2 and no hardware-managed access
+flag, since the Cortex-A57 has no FEAT_HAFDBS. The contiguous bit is a hint to the TLB and changes nothing here.
 """
 
 from collections.abc import Mapping
@@ -40,6 +40,7 @@ OUTPUT_ADDRESS = (1 << 48) - 1
 LAST_LEVEL = 3
 _ALL: Final = (1 << 64) - 1
 _TABLES: Final = OUTPUT_ADDRESS  # without the ASID
+_CONTROLS: Final = tuple((f"ttbr0_el{level}", f"tcr_el{level}", f"sctlr_el{level}") for level in (1, 2, 3))
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +74,7 @@ class Arm64Walker:
     """The MMU of a Cortex-A57 without stage 2."""
 
     tracer_bits: Final[Mapping[str, int]] = {}  # the CPU has no PAN
-    regime = ("ttbr0_el1", "ttbr1_el1", "tcr_el1", "sctlr_el1", "ttbr0_el2", "tcr_el2", "sctlr_el2")
+    regime = ("ttbr1_el1", *(name for names in _CONTROLS for name in names))
     context: Final = MappingProxyType(
         {
             "pstate": 3 << 2,
@@ -88,13 +89,14 @@ class Arm64Walker:
     )
 
     def has_context(self, registers: Registers) -> bool:
-        """True: the registers can be read at every exception level."""
-        return True
+        """Whether the CPU is not at EL3, whose registers are not in `context`: the engine compares 8 at most, and
+        firmware at EL3 is small."""
+        return registers.get("pstate") >> 2 & 3 != 3
 
     def tables(self, registers: Registers) -> int | None:
         """The tables of the lower half at the CPU's exception level; None unless SCTLR.M is set."""
-        level = "el2" if registers.get("pstate") >> 2 & 3 == 2 else "el1"
-        return registers.get(f"ttbr0_{level}") if registers.get(f"sctlr_{level}") & SCTLR_M else None
+        table, _, control = _CONTROLS[max(registers.get("pstate") >> 2 & 3, 1) - 1]
+        return registers.get(table) if registers.get(control) & SCTLR_M else None
 
     def translate(
         self, registers: Registers, load: LoadPhysical, store: StorePhysical, address: int, access: Access
@@ -102,16 +104,15 @@ class Arm64Walker:
         """See `Walker`. The code of a PageFault is the fault status code (6 bits)."""
         get = registers.get
         level = get("pstate") >> 2 & 3
-        is_hypervisor = level == 2
-        control = get("sctlr_el2" if is_hypervisor else "sctlr_el1")
-        if not control & SCTLR_M or level == 3:
+        table_name, tcr_name, control_name = _CONTROLS[max(level, 1) - 1]
+        control = get(control_name)
+        if not control & SCTLR_M:
             return Translation(address, Permission.ALL)
-        is_upper = not is_hypervisor and bool(address >> 55 & 1)  # D8.2.1
-        tcr = get("tcr_el2" if is_hypervisor else "tcr_el1")
-        layout = _layout(tcr, is_upper, level, bool(control & SCTLR_WXN))
+        is_upper = level < 2 and bool(address >> 55 & 1)  # D8.2.1
+        layout = _layout(get(tcr_name), is_upper, level, bool(control & SCTLR_WXN))
         if address & layout.above_mask != layout.above or layout.is_walk_disabled:
             raise PageFault(address, access, TRANSLATION)
-        table = get("ttbr0_el2" if is_hypervisor else "ttbr1_el1" if is_upper else "ttbr0_el1")
+        table = get("ttbr1_el1" if is_upper else table_name)
         leaf = _walk(layout, table & layout.table_mask, load, address, access)
         return _leaf_translation(layout, leaf, address, access)
 
@@ -119,10 +120,10 @@ class Arm64Walker:
 @lru_cache(maxsize=64)
 def _layout(tcr: int, is_upper: bool, level: int, is_write_never_execute: bool) -> Layout:  # noqa: FBT001 - a cache's key
     """The layout of one half. The lower half uses T0SZ, TG0, EPD0 and TBI0, the upper one T1SZ, TG1, EPD1 and TBI1. EL2
-    has only the lower one."""
+    and EL3 have only the lower one."""
     if is_upper:
         size, granule, ignore_top, disabled = tcr >> 16, GRANULE1[tcr >> 30 & 3], tcr >> 38 & 1, tcr >> 23 & 1
-    elif level == 2:
+    elif level >= 2:
         size, granule, ignore_top, disabled = tcr, GRANULE0[tcr >> 14 & 3], tcr >> 20 & 1, 0
     else:
         size, granule, ignore_top, disabled = tcr, GRANULE0[tcr >> 14 & 3], tcr >> 37 & 1, tcr >> 7 & 1
@@ -135,7 +136,7 @@ def _layout(tcr: int, is_upper: bool, level: int, is_write_never_execute: bool) 
         steps=steps,
         granule=granule,
         table_mask=OUTPUT_ADDRESS & ~1 & -(steps[0][2] + 1 << 3),  # a table is aligned to its size
-        output_bits=OUTPUT_BITS[tcr >> (16 if level == 2 else 32) & 7],
+        output_bits=OUTPUT_BITS[tcr >> (16 if level >= 2 else 32) & 7],
         is_walk_disabled=bool(disabled),
         exception_level=level,
         is_write_never_execute=is_write_never_execute,

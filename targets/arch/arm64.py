@@ -188,12 +188,20 @@ _SYSTEM_REGISTERS = {
     "mair_el2": (3, 4, 10, 2, 0),
     "vbar_el2": (3, 4, 12, 0, 0),
     "tpidr_el2": (3, 4, 13, 0, 2),
+    "sctlr_el3": (3, 6, 1, 0, 0),
     "scr_el3": (3, 6, 1, 1, 0),
+    "ttbr0_el3": (3, 6, 2, 0, 0),
+    "tcr_el3": (3, 6, 2, 0, 2),
+    "spsr_el3": (3, 6, 4, 0, 0),
+    "elr_el3": (3, 6, 4, 0, 1),
+    "esr_el3": (3, 6, 5, 2, 0),
+    "far_el3": (3, 6, 6, 0, 0),
+    "vbar_el3": (3, 6, 12, 0, 0),
 }
 
 # Of struct CPUARMState in Unicorn 2.1, from FAR_EL1 on: what QEMU would put into ESR for the exception that it
-# reported last.
-_WORDS = {"exception.syndrome": (1968, 4)}
+# reported last, and the level that it would take it to.
+_WORDS = {"exception.syndrome": (1968, 4), "exception.target": (1984, 4)}
 _LANDMARKS = {"far_el1": 0, "tpidrro_el0": 296, "s3_4_c0_c0_5": 1776}
 
 ARM64 = ArchFacts(

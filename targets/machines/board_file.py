@@ -18,6 +18,7 @@ from kinst.targets.machines.machine import (
     CounterSource,
     DeviceFacts,
     MachineFacts,
+    NextFacts,
     QemuFacts,
     Space,
     StartFacts,
@@ -27,9 +28,11 @@ from kinst.targets.machines.toml_table import Table, nearest, read_toml
 
 PAGE: Final = 4096
 LAST_ADDRESS: Final = (1 << 40) - 1  # of physical memory; the tracer's own pages are above
-_LEVELS: Final = {"arm64": ("EL1", "EL2"), "riscv64": ("S", "M"), "amd64": ()}
+_LEVELS: Final = {"arm64": ("EL1", "EL2", "EL3"), "riscv64": ("S", "M"), "amd64": ()}
 _REGISTERS: Final = {"arm64": "x", "riscv64": "a", "amd64": ""}
 CPUS: Final = ("arm64", "riscv64")  # of plain boards; the second has riscv,isa in its device trees
+_WORDS: Final = ("fdt", "cpu")
+_PARAMETERS: Final = "bl-params"
 _MOST_CPUS: Final = 8
 _COUNTERS: Final = {
     "timer": CounterSource.TIMER_PROPERTY,
@@ -220,17 +223,28 @@ def _start(table: Table, cpu: str) -> StartFacts:
     if table.has("device-tree"):
         is_text = isinstance(table.value("device-tree"), str)
         tree = table.text("device-tree", choices=(BEHIND,)) if is_text else table.number("device-tree")
-    prefix = _REGISTERS[cpu]
+    following = _next(table.table("bl33")) if level == "EL3" else None
+    registers = _arguments(table, _REGISTERS[cpu], (*_WORDS, _PARAMETERS) if level == "EL3" else _WORDS)
+    table.end()
+    return StartFacts(level, registers, entry, tree, following)
+
+
+def _next(table: Table) -> NextFacts:
+    entry = table.number("entry") if table.has("entry") else None
+    facts = NextFacts(entry, table.text("level", "EL2", ("EL1", "EL2")), _arguments(table, "x", _WORDS))
+    table.end()
+    return facts
+
+
+def _arguments(table: Table, prefix: str, words: tuple[str, ...]) -> dict[str, int | str]:
+    """The general registers that a table names: numbers, or words for what is known later."""
     registers: dict[str, int | str] = {}
+    table.has(f"{prefix}0")  # for the hint
     for key in table.values:
         if key.startswith(prefix) and key[1:].isdigit() and int(key[1:]) < 8:
-            is_text = isinstance(table.values[key], str)
-            registers[key] = table.text(key, choices=("fdt", "cpu")) if is_text else table.number(key)
-    table.has(f"{prefix}0")  # for the hint
-    for key in registers:
-        table.has(key)
-    table.end()
-    return StartFacts(level, registers, entry, tree)
+            is_text = isinstance(table.value(key), str)
+            registers[key] = table.text(key, choices=words) if is_text else table.number(key)
+    return registers
 
 
 def _qemu(table: Table) -> QemuFacts:

@@ -31,6 +31,8 @@ KINDS: Final[Mapping[str, KindFacts]] = {
     "gicv2": KindFacts(0x1000),
     "gicv2-cpu": KindFacts(0x2000, file="gicv2"),
     "gicv2m": KindFacts(0x1000),
+    "gicv3": KindFacts(0x1_0000, file="gicv3_windows"),
+    "gicv3-redistributors": KindFacts(0x10_0000, file="gicv3_windows"),
     "gic-virtual": KindFacts(0x1000),
     "gic-virtual-cpu": KindFacts(0x2000, file="gic_virtual"),
     "goldfish-rtc": KindFacts(0x1000),

@@ -43,13 +43,23 @@ class Alias:
 
 
 @dataclass(frozen=True, slots=True)
+class NextFacts:
+    """What firmware at EL3 shall start, where the stage before it would say so (TF-A's BL33)."""
+
+    entry: int | None  # unless there is a file of --load, the first of which it is then
+    level: str  # "EL2", "EL1"
+    registers: Mapping[str, int | str]  # its arguments, as in `StartFacts`
+
+
+@dataclass(frozen=True, slots=True)
 class StartFacts:
     """The state in which the first CPU starts, where the board file says so."""
 
     level: str  # arm64: "EL3", "EL2", "EL1"; riscv64: "M", "S"
-    registers: Mapping[str, int | str]  # general registers: a number, "fdt" or "cpu"; others are 0
+    registers: Mapping[str, int | str]  # general registers: a number, "fdt", "cpu" or "bl-params"; others are 0
     entry: int | None = None  # physical; None: the image's
     tree: int | str | None = None  # where the device tree is placed: None: in the free part of RAM; see BEHIND
+    next: NextFacts | None = None  # what "bl-params" are about
 
 
 BEHIND: Final = "behind"  # the device tree follows the image's bytes in memory, where U-Boot looks for its own

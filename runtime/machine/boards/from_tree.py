@@ -12,6 +12,8 @@ from kinst.runtime.machine.devices.fdt_reader import unflatten
 from kinst.targets.errors import MachineError
 from kinst.targets.machines.board_file import CPUS
 
+_TI_UART: Final = "ti,am654-uart"
+_IMPLIED: Final = {"reg-shift": 2, "reg-io-width": 4}  # of a TI UART: its trees leave them to the driver
 _KINDS: Final = {
     "arm,pl011": "pl011",
     "brcm,bcm2835-pl011": "pl011",
@@ -19,6 +21,7 @@ _KINDS: Final = {
     "snps,dw-apb-uart": "dw-apb-uart",
     "ns16550a": "ns16550",
     "ns16550": "ns16550",
+    _TI_UART: "ns16550",
     "amlogic,meson-uart": "meson-uart",
     "amlogic,meson-gx-uart": "meson-uart",
     "marvell,armada-3700-uart": "mvebu-uart",
@@ -26,6 +29,7 @@ _KINDS: Final = {
     "arm,gic-400": "gicv2",
     "arm,cortex-a15-gic": "gicv2",
     "arm,cortex-a7-gic": "gicv2",
+    "arm,gic-v3": "gicv3",
     "sifive,plic-1.0.0": "plic",
     "riscv,plic0": "plic",
     "sifive,clint0": "clint",
@@ -38,7 +42,19 @@ _KINDS: Final = {
     "brcm,bcm2835-mbox": "bcm2835-mailbox",
     "brcm,bcm2835-system-timer": "bcm2835-timer",
 }
+_CORES: Final = {  # MIDR_EL1 of CPUs, by their manuals: implementer, variant, architecture, part, revision
+    "arm,cortex-a35": 0x410F_D042,
+    "arm,cortex-a53": 0x410F_D034,
+    "arm,cortex-a55": 0x412F_D050,
+    "arm,cortex-a57": 0x411F_D070,
+    "arm,cortex-a72": 0x410F_D083,
+    "arm,cortex-a73": 0x410F_D092,
+    "arm,cortex-a75": 0x413F_D0A1,
+    "arm,cortex-a76": 0x414F_D0B1,
+    "arm,cortex-a78": 0x411F_D410,
+}
 _UARTS: Final = frozenset(kind for kind in _KINDS.values() if kind == "pl011" or "uart" in kind or kind == "ns16550")
+_PARTS: Final = {"gicv2": "gicv2-cpu", "gicv3": "gicv3-redistributors"}  # by their second range
 _LAST: Final = (1 << 40) - 1
 _PAGE: Final = 4096
 _MOST_CPUS: Final = 8
@@ -174,6 +190,8 @@ def _lines(root: Node, found: _Found, name: str) -> Iterator[str]:
     yield f'cpu = "{CPUS[is_riscv]}"'
     yield f"cpus = {min(len(found.cpus), _MOST_CPUS)}"
     yield from _timebase(found, is_riscv=is_riscv)
+    cores = [text for text in _texts(found.cpus[0], "compatible") if text in _CORES]
+    yield from (f"midr = {_hex(_CORES[core])} # {core}" for core in cores[:1])
     yield from ("", "[start]")
     yield from _start(found, is_riscv=is_riscv)
     memory = [*_memory(found)]
@@ -211,7 +229,7 @@ def _start(found: _Found, *, is_riscv: bool) -> Iterator[str]:
         return
     psci = found.nodes.get("/psci")
     is_hypervised = psci is not None and _texts(psci, "method") == ["hvc"]
-    yield f'level = "{"EL1" if is_hypervised else "EL2"}"'
+    yield f'level = "{"EL1" if is_hypervised else "EL2"}" # "EL3" for what a boot ROM starts, as TF-A and SPL'
     yield 'x0 = "fdt"'
 
 
@@ -267,10 +285,10 @@ def _devices(root: Node, found: _Found, taken: list[range], *, is_riscv: bool) -
     names: set[str] = set()
     for one in found.places:
         kind = _kind(one)
-        if not kind or one.index > (kind == "gicv2") or (kind in _UARTS and one.path != console):
+        if not kind or one.index > (kind in _PARTS) or (kind in _UARTS and one.path != console):
             continue
-        if kind == "gicv2" and one.index == 1:
-            kind = "gicv2-cpu"
+        if one.index == 1:
+            kind = _PARTS[kind]
         if _overlaps(one, taken):
             continue
         taken.append(range(one.address, one.end))
@@ -286,11 +304,13 @@ def _details(one: _Place, kind: str, *, is_riscv: bool) -> Iterator[str]:
     cells = [int.from_bytes(value[at : at + 4], "big") for at in range(0, len(value) - 3, 4)]
     is_shared = len(cells) >= 3 and cells[0] == 0
     number = cells[0] if is_riscv and cells else cells[1] if is_shared else None
-    if number is not None and number < 1024 and kind not in ("gicv2", "gicv2-cpu", "plic", "clint"):
+    is_controller = kind in (*_PARTS, *_PARTS.values(), "plic", "clint")
+    if number is not None and number < 1024 and not is_controller:
         yield f"interrupt = {number}"
     if kind in ("ns16550", "dw-apb-uart"):
         for name, default in (("reg-shift", 0), ("reg-io-width", 1)):
-            if (given := _number(one.node, name, default)) != default and given <= 8:
+            implied = _IMPLIED.get(name, default) if _TI_UART in _texts(one.node, "compatible") else default
+            if (given := _number(one.node, name, implied)) != default and given <= 8:
                 yield f"{name} = {given}"
     if kind == "plic":
         yield f"sources = {min(_number(one.node, 'riscv,ndev', 127), 1023) + 1}"

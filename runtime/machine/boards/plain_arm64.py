@@ -6,24 +6,29 @@ Above EL1 and EL2 there is firmware of the machine's own, which answers PSCI cal
 from typing import Final
 
 from kinst.runtime.machine.board import BoardFactory
-from kinst.runtime.machine.boards.arm64_cpu import reset
+from kinst.runtime.machine.boards.arm64.controller import (
+    PRIVATE,
+    attach_part,
+    controller_of,
+    registers_of,
+    timer_inputs,
+)
+from kinst.runtime.machine.boards.arm64.cpu import reset
+from kinst.runtime.machine.boards.arm64.event_loops import EventLoopWatch
+from kinst.runtime.machine.boards.arm64.handed_over import SIZE, handed_over
 from kinst.runtime.machine.boards.device_library import attach_device, no_line
-from kinst.runtime.machine.boards.event_loops import EventLoopWatch
-from kinst.runtime.machine.boards.plain_tree import place_tree, registers_at_start
+from kinst.runtime.machine.boards.plain_tree import free_place, place_tree, registers_at_start, tree_size
 from kinst.runtime.machine.device import Line
-from kinst.runtime.machine.devices.arm.arm_timer import INTERRUPTS, GenericTimer
-from kinst.runtime.machine.devices.arm.gic_virtual import HypervisorInterface, VirtualCpuInterface
-from kinst.runtime.machine.devices.arm.gicv2 import CpuInterface, Distributor, Gic
-from kinst.runtime.machine.devices.arm.gicv2m import Gicv2m
+from kinst.runtime.machine.devices.arm.arm_timer import GenericTimer
 from kinst.runtime.machine.devices.arm.psci import Psci
-from kinst.runtime.machine.exceptions.arm64 import LINE_FIQ, LINE_IRQ, Arm64Exceptions
+from kinst.runtime.machine.exceptions.arm64 import PFR0_EL3, PFR0_GIC, Arm64Exceptions
 from kinst.runtime.machine.exceptions.arm64_debug import DebugRegisters
+from kinst.runtime.machine.exceptions.arm64_lacking import ImplementationDefined
 from kinst.runtime.machine.loading.loaded import Loaded
 from kinst.runtime.machine.machine import Cpu, Machine
 
-_PRIVATE: Final = 32
-_INTERRUPTS: Final = _PRIVATE + 480
-_MESSAGES: Final = 64
+_INTERRUPTS: Final = PRIVATE + 480
+_EL3: Final = 3
 
 
 class PlainArm64:
@@ -34,16 +39,19 @@ class PlainArm64:
         self._machine = machine
         assert machine.facts.start is not None, "a plain board says how it starts"
         self._level = int(machine.facts.start.level[2:])
-        self._gic = gic = _gic(machine)
-        inputs = [
-            {kind: no_line if gic is None else gic.ppi(cpu.number, number) for kind, number in INTERRUPTS.items()}
-            for cpu in machine.cpus
-        ]
+        self._gic = gic = controller_of(machine, _INTERRUPTS, has_el3=self._level == _EL3)
+        inputs = [timer_inputs(gic, cpu.number, no_line) for cpu in machine.cpus]
+        registers = registers_of(gic)
         self._timer = GenericTimer(machine.clock, inputs, machine.facts.timebase)
         firmware, debug = Psci(machine, self._start_cpu), DebugRegisters(machine.space)
-        midr = machine.facts.midr
         self.exceptions = Arm64Exceptions(
-            firmware, self._timer, debug, has_el2=self._level >= 2, shows_el3=True, midr=midr
+            firmware,
+            self._timer,
+            debug,
+            highest=self._level,
+            shown=PFR0_EL3 | (PFR0_GIC if registers else 0),
+            banks=(*registers, ImplementationDefined(machine.assumed)),
+            midr=machine.facts.midr,
         )
 
     def start(self, image: Loaded) -> None:
@@ -58,46 +66,31 @@ class PlainArm64:
         tree = place_tree(machine, image)
         entry = image.physical_entry if facts.start.entry is None else facts.start.entry
         reset(machine.cpus[0], entry, 0, self._level, facts.midr)
-        for name, value in registers_at_start(machine, tree).items():
+        for name, value in registers_at_start(machine, {"fdt": tree, **self._parameters(image, tree)}).items():
             machine.cpus[0].registers.set(name, value)
 
+    def _parameters(self, image: Loaded, tree: int) -> dict[str, int]:
+        """Write what firmware at EL3 is told of the next stage. Returns its place, if it is told."""
+        start = self._machine.facts.start
+        if start is None or start.next is None or "bl-params" not in start.registers.values():
+            return {}
+        given = self._machine.device_tree
+        address = free_place(self._machine, image, SIZE, [range(tree, tree + tree_size(given))] if tree else ())
+        self._machine.files.refuse(range(address, address + SIZE), "what BL31 is told")
+        self._machine.memory.write(address, handed_over(self._machine, start.next, address, tree))
+        return {"bl-params": address}
+
     def _attach(self, name: str) -> None:
-        machine, gic = self._machine, self._gic
-        facts = machine.facts.devices[name]
-        if gic is None:
-            attach_device(machine, name, facts, lambda _number: no_line)
-            return
-        match facts.model:
-            case "gicv2":
-                machine.attach(Distributor(gic), facts.address)
-            case "gicv2-cpu":
-                machine.attach(CpuInterface(gic), facts.address)
-            case "gicv2m":
-                first = facts.interrupt or 0
-                lines = [gic.spi(first + number) for number in range(_MESSAGES)]
-                machine.attach(Gicv2m(_PRIVATE + first, lines), facts.address)
-            case "gic-virtual":
-                interface = HypervisorInterface(len(machine.cpus), lambda: machine.current.number)
-                machine.attach(interface, facts.address)
-            case "gic-virtual-cpu":
-                machine.attach(VirtualCpuInterface(), facts.address)
-            case _:
-                attach_device(machine, name, facts, self._line)
+        facts = self._machine.facts.devices[name]
+        if not attach_part(self._machine, self._gic, facts):
+            attach_device(self._machine, name, facts, self._line)
 
     def _line(self, number: int) -> Line:
-        return no_line if self._gic is None or number >= _INTERRUPTS - _PRIVATE else self._gic.spi(number)
+        return no_line if self._gic is None or number >= _INTERRUPTS - PRIVATE else self._gic.spi(number)
 
     def _start_cpu(self, cpu: Cpu, entry: int, argument: int) -> None:
         midr = self._machine.facts.midr
         self.exceptions.reset_before_running(cpu, lambda loaded: reset(loaded, entry, argument, self._level, midr))
-
-
-def _gic(machine: Machine) -> Gic | None:
-    """The interrupt controller; None: the board has none that is known here."""
-    if all(one.model != "gicv2" for one in machine.facts.devices.values()):
-        return None
-    outputs = [(cpu.line(LINE_IRQ), cpu.line(LINE_FIQ)) for cpu in machine.cpus]
-    return Gic(outputs, _INTERRUPTS, lambda: machine.current.number)
 
 
 BOARD: BoardFactory = PlainArm64

@@ -44,7 +44,7 @@ class PlainRiscv64:
             self.exceptions.run_above(Sbi(machine, clint, interrupts, self._start_hart))
             reset(machine.cpus[0], image.physical_entry if start.entry is None else start.entry, tree)
         for cpu in machine.cpus[: 1 if self._is_supervisor else None]:
-            for name, value in registers_at_start(machine, tree, cpu.number).items():
+            for name, value in registers_at_start(machine, {"fdt": tree}, cpu.number).items():
                 cpu.registers.set(name, value)
             if not self._is_supervisor:
                 cpu.registers.set("pc", image.entry if start.entry is None else start.entry)

@@ -1,17 +1,19 @@
 """The device tree of a plain board and its place in memory: the user's own of `--dtb`, or a small one of what the board
 file says."""
 
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from kinst.runtime.machine.boards.given_tree import adapted
 from kinst.runtime.machine.boards.initrd import describe, place_below
 from kinst.runtime.machine.devices.fdt import Node, cells64, flatten
 from kinst.runtime.machine.loading.loaded import Loaded
+from kinst.runtime.machine.loading.u_boot import HEADER, tree_place
 from kinst.runtime.machine.machine import Machine
 from kinst.targets.errors import MachineError
 from kinst.targets.machines.machine import DeviceFacts
 
-_SIZE: Final = 0x2_0000  # guests add to it
+_SIZE: Final = 0x2_0000
 _ALIGNMENT: Final = 0x20_0000
 _COMPATIBLE: Final = {
     "bcm2835-aux-uart": "brcm,bcm2835-aux-uart",
@@ -32,31 +34,52 @@ def place_tree(machine: Machine, image: Loaded) -> int:
     """
     start = machine.facts.start
     assert start is not None, "a plain board says how it starts"
-    if "fdt" not in start.registers.values() and start.tree is None:
+    following = {} if start.next is None else start.next.registers
+    if "fdt" not in (*start.registers.values(), *following.values()) and start.tree is None:
         if machine.device_tree is not None:
             raise MachineError(f'--dtb: {machine.facts.name} passes on no device tree: [start] needs x0 = "fdt"')
         place_below(machine, _end(machine), image.end)
         return 0
-    size = max(_SIZE, 0 if machine.device_tree is None else len(machine.device_tree) + 0x1000)
+    size = tree_size(machine.device_tree)
     address = _place(machine, image, size, start.tree)
     initrd = place_below(machine, _end(machine), max(image.end, address + size))
     if machine.device_tree is None:
         blob = flatten(_tree(machine, initrd), size=size)
     else:
         blob = adapted(machine, machine.device_tree, initrd, size=size)
-    machine.files.refuse(range(address, address + len(blob)), "the device tree")
+    if address not in (
+        machine.files.first_end,
+        machine.files.first_tree,
+    ):  # else it is in the .bss of a file that looks for it there
+        machine.files.refuse(range(address, address + len(blob)), "the device tree")
     machine.memory.write(address, blob)
     return address
 
 
+def tree_size(given: bytes | memoryview | None) -> int:
+    """The room for the device tree, in bytes: guests add to it."""
+    return max(_SIZE, 0 if given is None else len(given) + 0x1000)
+
+
 def _place(machine: Machine, image: Loaded, size: int, tree: int | str | None) -> int:
-    match tree:
-        case int():
-            return tree
-        case None:
-            return _free(machine, image, size)
-        case _:
-            return _behind(image)
+    """Where the board file says, or else where an arm64 U-Boot looks for it."""
+    if isinstance(tree, int):
+        return tree
+    start = machine.facts.start
+    if start is not None and start.next is not None:  # it is for what the image starts
+        found = machine.files.first_end if tree is not None else machine.files.first_tree
+        return free_place(machine, image, size) if found is None else found
+    lowest, content = _content(machine, image)
+    found = tree_place(content, lowest)
+    if found is None and tree is not None:
+        found = _behind(image)
+    return free_place(machine, image, size) if found is None else found
+
+
+def _content(machine: Machine, image: Loaded) -> tuple[int, bytes]:
+    """The image's lowest physical address, and what is there."""
+    lowest, size = min(((start, length) for _, start, length in image.segments), default=(0, 0))
+    return lowest, machine.memory.read(lowest, min(size, HEADER))
 
 
 def _behind(image: Loaded) -> int:
@@ -69,19 +92,23 @@ def _end(machine: Machine) -> int:
     return machine.facts.ram_base + machine.ram_size
 
 
-def _free(machine: Machine, image: Loaded, size: int) -> int:
-    """A place behind the image, if that is in RAM, else in the middle of RAM: firmware uses both ends of it."""
+def free_place(machine: Machine, image: Loaded, size: int, taken: Sequence[range] = ()) -> int:
+    """A place in the middle of RAM, since firmware uses both ends of it, or behind the image.
+
+    Raises:
+        MachineError: there is none, besides the image and what is `taken`.
+    """
     base, end = machine.facts.ram_base, _end(machine)
     middle = base + machine.ram_size // 2 & -_ALIGNMENT
     behind = -(-image.end // _ALIGNMENT) * _ALIGNMENT
-    for address in (middle, behind, base):
-        if base <= address and address + size <= end and not _overlaps(image, address, size):
+    places = [*taken, *(range(start, start + length) for _, start, length in image.segments)]
+    for address in (middle, behind, middle + _ALIGNMENT, behind + _ALIGNMENT, base):
+        is_free = all(max(one.start, address) >= min(one.stop, address + size) for one in places)
+        if base <= address and address + size <= end and is_free:
             return address
-    raise MachineError(f"no room for the device tree beside the image, which ends at {image.end:#x}: more --memory")
-
-
-def _overlaps(image: Loaded, address: int, size: int) -> bool:
-    return any(start < address + size and address < start + length for _, start, length in image.segments)
+    raise MachineError(
+        f"no room in RAM for {size:#x} bytes beside the image, which ends at {image.end:#x}: more --memory"
+    )
 
 
 def _tree(machine: Machine, initrd: range | None) -> Node:
@@ -115,9 +142,10 @@ def _add_uart(root: Node, device: DeviceFacts) -> str:
     return f"/{name}"
 
 
-def registers_at_start(machine: Machine, tree: int, cpu: int = 0) -> dict[str, int]:
-    """The general registers that the board file names, with their values."""
+def registers_at_start(machine: Machine, words: Mapping[str, int], cpu: int = 0) -> dict[str, int]:
+    """The general registers that the board file names, with their values. `words`: what its words stand for, besides
+    the CPU's number."""
     start = machine.facts.start
     assert start is not None, "a plain board says how it starts"
-    words = {"fdt": tree, "cpu": cpu}
+    words = {**words, "cpu": cpu}
     return {name: words[value] if isinstance(value, str) else value for name, value in start.registers.items()}

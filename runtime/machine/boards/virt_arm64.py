@@ -3,16 +3,22 @@
 from typing import Final
 
 from kinst.runtime.machine.board import BoardFactory
-from kinst.runtime.machine.boards.arm64_cpu import reset
-from kinst.runtime.machine.boards.event_loops import EventLoopWatch
+from kinst.runtime.machine.boards.arm64.controller import (
+    PRIVATE,
+    Controller,
+    attach_part,
+    controller_of,
+    registers_of,
+    timer_inputs,
+)
+from kinst.runtime.machine.boards.arm64.cpu import reset
+from kinst.runtime.machine.boards.arm64.event_loops import EventLoopWatch
+from kinst.runtime.machine.boards.device_library import no_line
 from kinst.runtime.machine.boards.given_tree import adapted
 from kinst.runtime.machine.boards.initrd import place_below
 from kinst.runtime.machine.boards.virt_arm64_tree import device_tree, interrupt_of
 from kinst.runtime.machine.boards.virtio import virtio_slots
-from kinst.runtime.machine.devices.arm.arm_timer import INTERRUPTS, GenericTimer
-from kinst.runtime.machine.devices.arm.gic_virtual import HypervisorInterface, VirtualCpuInterface
-from kinst.runtime.machine.devices.arm.gicv2 import CpuInterface, Distributor, Gic
-from kinst.runtime.machine.devices.arm.gicv2m import Gicv2m
+from kinst.runtime.machine.devices.arm.arm_timer import GenericTimer
 from kinst.runtime.machine.devices.arm.pl011 import Pl011
 from kinst.runtime.machine.devices.arm.pl031 import Pl031
 from kinst.runtime.machine.devices.arm.pl061 import Pl061
@@ -22,16 +28,15 @@ from kinst.runtime.machine.devices.fdt import flatten
 from kinst.runtime.machine.devices.fw_cfg import FirmwareConfiguration, configuration
 from kinst.runtime.machine.devices.pci_ecam import PciEcam
 from kinst.runtime.machine.devices.virtio.mmio import SLOT_SIZE, VirtioSlots
-from kinst.runtime.machine.exceptions.arm64 import LINE_FIQ, LINE_IRQ, Arm64Exceptions
+from kinst.runtime.machine.exceptions.arm64 import PFR0_GIC, Arm64Exceptions
 from kinst.runtime.machine.exceptions.arm64_debug import DebugRegisters
 from kinst.runtime.machine.loading.linux_image import HEADER_SIZE, has_boot_header
 from kinst.runtime.machine.loading.loaded import Loaded
 from kinst.runtime.machine.machine import Cpu, Machine
 from kinst.targets.errors import MachineError
 
-_PRIVATE: Final = 32
-_INTERRUPTS: Final = _PRIVATE + 256
-_MESSAGES: Final = 64  # shared interrupts for messages of PCI devices
+_INTERRUPTS: Final = PRIVATE + 256
+_PARTS: Final = ("gic", "gic-cpu", "gic-redistributors", "gic-v2m", "gic-hypervisor", "gic-virtual-cpu")
 _POWER_ON: Final = 1_767_225_600  # the RTC's time at power-on: 2026-01-01. Fixed, so that runs can be compared
 
 _ALIGNMENT: Final = 0x20_0000
@@ -46,13 +51,19 @@ class VirtArm64:
     def __init__(self, machine: Machine, *, has_el2: bool = False) -> None:
         """Nothing is attached yet."""
         self._machine = machine
-        self._gic = gic = _make_gic(machine)
-        self._timer = GenericTimer(
-            machine.clock,
-            [{kind: gic.ppi(cpu.number, interrupt) for kind, interrupt in INTERRUPTS.items()} for cpu in machine.cpus],
-        )
+        gic = controller_of(machine, _INTERRUPTS, has_el3=False)
+        assert gic is not None, "the board has a GICv2 or a GICv3"
+        self._gic, registers = gic, registers_of(gic)
+        self._timer = GenericTimer(machine.clock, [timer_inputs(gic, cpu.number, no_line) for cpu in machine.cpus])
         firmware, debug = Psci(machine, self._start_cpu), DebugRegisters(machine.space)
-        self.exceptions = Arm64Exceptions(firmware, self._timer, debug, has_el2=has_el2)
+        self.exceptions = Arm64Exceptions(
+            firmware,
+            self._timer,
+            debug,
+            highest=2 if has_el2 else 1,
+            shown=PFR0_GIC if registers else 0,
+            banks=registers,
+        )
 
     def start(self, image: Loaded) -> None:
         """Attach the devices, write the FDT and start CPU 0."""
@@ -60,8 +71,6 @@ class VirtArm64:
         self.exceptions.start()
         machine.attach_timed(self._timer)
         _attach_devices(machine, self._gic)
-        if self.exceptions.has_el2:
-            _attach_virtual(machine)
         machine.attach_timed(EventLoopWatch(machine, image, has_el2=self.exceptions.has_el2))
         address = _fdt_address(machine, image, _FDT_SIZE)
         behind = max(image.end, address + _FDT_SIZE)
@@ -76,31 +85,21 @@ class VirtArm64:
         reset(cpu, entry, argument, 2 if self.exceptions.has_el2 else 1)
 
 
-def _make_gic(machine: Machine) -> Gic:
-    outputs = [(cpu.line(LINE_IRQ), cpu.line(LINE_FIQ)) for cpu in machine.cpus]
-    return Gic(outputs, _INTERRUPTS, lambda: machine.current.number)
-
-
-def _make_messages(machine: Machine, gic: Gic) -> Gicv2m:
-    first = interrupt_of(machine.facts.devices["gic-v2m"])
-    return Gicv2m(_PRIVATE + first, [gic.spi(first + number) for number in range(_MESSAGES)])
-
-
-def _make_slots(machine: Machine, gic: Gic) -> VirtioSlots:
+def _make_slots(machine: Machine, gic: Controller) -> VirtioSlots:
     facts = machine.facts.devices["virtio"]
     return virtio_slots(
         machine, SLOT_SIZE, range(facts.size // SLOT_SIZE), lambda slot: gic.spi(interrupt_of(facts) + slot)
     )
 
 
-def _attach_devices(machine: Machine, gic: Gic) -> None:
+def _attach_devices(machine: Machine, gic: Controller) -> None:
     facts = machine.facts.devices
     console, rtc = facts["console"], facts["rtc"]
     uart = Pl011(machine.console_output, machine.serial_line, gic.spi(interrupt_of(console)))
     clock = Pl031(machine.clock, gic.spi(interrupt_of(rtc)), _POWER_ON)
-    machine.attach(Distributor(gic), facts["gic"].address)
-    machine.attach(CpuInterface(gic), facts["gic-cpu"].address)
-    machine.attach(_make_messages(machine, gic), facts["gic-v2m"].address)
+    for name in _PARTS:
+        if name in facts:
+            attach_part(machine, gic, facts[name])
     machine.attach(Pl061(gic.spi(interrupt_of(facts["gpio"]))), facts["gpio"].address)
     machine.attach(uart, console.address)
     machine.attach(clock, rtc.address)
@@ -109,13 +108,6 @@ def _attach_devices(machine: Machine, gic: Gic) -> None:
     machine.attach(CfiFlash(facts["flash"].size), facts["flash"].address)
     machine.attach(PciEcam(facts["pci"].size), facts["pci"].address)
     machine.attach_timed(clock)
-
-
-def _attach_virtual(machine: Machine) -> None:
-    facts = machine.facts.devices
-    interface = HypervisorInterface(len(machine.cpus), lambda: machine.current.number)
-    machine.attach(interface, facts["gic-hypervisor"].address)
-    machine.attach(VirtualCpuInterface(), facts["gic-virtual-cpu"].address)
 
 
 def _fdt_address(machine: Machine, image: Loaded, size: int) -> int:

@@ -78,20 +78,34 @@ def _add_cpus(root: Node, machine: Machine) -> None:
             "interrupts": tuple(cell for number in interrupts for cell in (_PRIVATE, number - 16, mask)),
         },
     )
+    if "gic-redistributors" in machine.facts.devices:
+        _add_gicv3(root, machine)
+    else:
+        _add_gicv2(root, machine)
+
+
+_CONTROLLER: Final[dict[str, Value]] = {
+    "phandle": _PHANDLE_GIC,
+    "interrupt-controller": None,
+    "#interrupt-cells": 3,
+    "#address-cells": 2,
+    "#size-cells": 2,
+    "ranges": None,
+}
+
+
+def _add_gicv3(root: Node, machine: Machine) -> None:
+    """The controller without the ITS that QEMU's has."""
+    gic, redistributors = machine.facts.devices["gic"], machine.facts.devices["gic-redistributors"]
+    reg = cells64(gic.address, gic.size, redistributors.address, redistributors.size)
+    properties: dict[str, Value] = {"compatible": "arm,gic-v3", "#redistributor-regions": 1, "reg": reg}
+    root.add(f"intc@{gic.address:x}", {**_CONTROLLER, **properties})
+
+
+def _add_gicv2(root: Node, machine: Machine) -> None:
     gic, interface = machine.facts.devices["gic"], machine.facts.devices["gic-cpu"]
-    controller = root.add(
-        f"intc@{gic.address:x}",
-        {
-            "phandle": _PHANDLE_GIC,
-            "compatible": "arm,cortex-a15-gic",
-            "reg": cells64(gic.address, _GIC_WINDOW, interface.address, _GIC_WINDOW),
-            "interrupt-controller": None,
-            "#interrupt-cells": 3,
-            "#address-cells": 2,
-            "#size-cells": 2,
-            "ranges": None,
-        },
-    )
+    reg = cells64(gic.address, _GIC_WINDOW, interface.address, _GIC_WINDOW)
+    controller = root.add(f"intc@{gic.address:x}", {**_CONTROLLER, "compatible": "arm,cortex-a15-gic", "reg": reg})
     if "gic-hypervisor" in machine.facts.devices:
         _add_virtual_interface(controller, machine)
     messages = machine.facts.devices["gic-v2m"]
@@ -175,10 +189,10 @@ def _add_buses(root: Node, machine: Machine) -> None:
             },
         )
     root.add("platform-bus@c000000", _PLATFORM_BUS)
-    _add_pci(root, pci)
+    _add_pci(root, pci, has_messages="gic-v2m" in machine.facts.devices)
 
 
-def _add_pci(root: Node, pci: DeviceFacts) -> None:
+def _add_pci(root: Node, pci: DeviceFacts, *, has_messages: bool) -> None:
     """The PCI bridge with QEMU's windows: I/O ports at 0x3eff0000, 32-bit memory at 0x10000000, 64-bit memory at 512
     GiB. They are empty."""
     ranges = (
@@ -204,7 +218,7 @@ def _add_pci(root: Node, pci: DeviceFacts) -> None:
             "#interrupt-cells": 1,
             "interrupt-map-mask": ((_SLOTS - 1) << 11, 0, 0, 7),
             "interrupt-map": tuple(cell for row in interrupts for cell in row),
-            "msi-map": (0, _PHANDLE_MSI, 0, 0x1_0000),
+            **({"msi-map": (0, _PHANDLE_MSI, 0, 0x1_0000)} if has_messages else {}),
             "reg": cells64(pci.address, pci.size),
             "bus-range": (0, _BUSES - 1),
             "linux,pci-domain": 0,

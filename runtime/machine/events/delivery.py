@@ -104,10 +104,13 @@ class EventDelivery:
         if self._instead is not None:
             self._instead(event, pc)
             return
-        is_undefined = machine.exceptions.is_undefined(event)
+        is_undefined, code = machine.exceptions.is_undefined(event), b""
         if is_undefined and len(self.undefined) < _UNDEFINED_KEPT and pc not in self.undefined:
-            self.undefined[pc] = machine.instruction(pc)
-        self._outcome(machine.exceptions.event(machine.current, event), pc, name := machine.exceptions.name(event))
+            code = machine.instruction(pc)
+        outcome = machine.exceptions.event(machine.current, event)
+        if code and outcome is not Outcome.ANSWERED:  # else the model has executed it
+            self.undefined[pc] = code
+        self._outcome(outcome, pc, name := machine.exceptions.name(event))
         self._progress.event(pc, machine.engine.pc(), name, is_fault=is_undefined)
 
     def page_fault(self, fault: PageFault) -> None:

@@ -4,7 +4,7 @@ Entry saves PSTATE and the return address, sets ESR and FAR, switches to the tar
 jumps to VBAR + offset. Unicorn executes `eret` itself.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import TYPE_CHECKING, Protocol
@@ -12,6 +12,16 @@ from typing import TYPE_CHECKING, Protocol
 from kinst.runtime.machine.devices.arm.arm_timer import TIMER_REGISTERS
 from kinst.runtime.machine.exception_model import Event, Outcome, Source, SystemRegister, Taken, TakenWatcher
 from kinst.runtime.machine.exceptions.arm64_debug import REGISTERS, DebugRegisters
+from kinst.runtime.machine.exceptions.arm64_lacking import RegisterBank, access_in, register_of
+from kinst.runtime.machine.exceptions.arm64_routing import (
+    LINE_FIQ,
+    LINE_IRQ,
+    abort_level,
+    asserted,
+    interrupt_level,
+    level_of,
+    synchronous_level,
+)
 from kinst.runtime.machine.exceptions.arm64_syndrome import (
     ALIGNMENT_FAULT,
     CLASS_SHIFT,
@@ -54,8 +64,6 @@ class Vector(IntEnum):
 
 DAIF = 0xF << 6
 MASK_IRQ, MASK_FIQ = 1 << 7, 1 << 6
-HCR_FMO, HCR_IMO, HCR_TGE = 1 << 3, 1 << 4, 1 << 27
-LINE_IRQ, LINE_FIQ = 0, 1  # interrupt inputs of a CPU
 
 SMC_INSTRUCTION = 0xD4000003  # with imm16 masked off
 
@@ -71,6 +79,12 @@ _NAMES: Mapping[int, str] = {
     Number.HVC: "hvc",
     Number.SMC: "smc",
 }
+# The calls: their class, and the lowest level that takes them.
+_CALLS: Mapping[int, tuple[Class, int]] = {
+    Number.SVC: (Class.SVC, 1),
+    Number.HVC: (Class.HVC, 2),
+    Number.SMC: (Class.SMC, 3),
+}
 _NEVER_DEFINED = frozenset({"udf", ".inst", "hvc", "smc", "svc", "brk", "hlt", "eret", "dcps1", "dcps2", "dcps3"})
 
 MPIDR = 0x8000_0000  # MPIDR_EL1 of CPU 0; other CPUs have their number in the lowest bits
@@ -78,7 +92,8 @@ MPIDR_EL1 = SystemRegister(3, 0, 0, 0, 5)
 ISR_EL1 = SystemRegister(3, 0, 12, 1, 0)
 MIDR_EL1 = SystemRegister(3, 0, 0, 0, 0)
 ID_AA64PFR0_EL1 = SystemRegister(3, 0, 0, 4, 0)
-_PFR0_EL3 = 2 << 12  # EL3 is there, in AArch64 and AArch32
+PFR0_EL3 = 2 << 12  # EL3 is there, in AArch64 and AArch32
+PFR0_GIC = 1 << 24  # the interrupt controller has system registers
 
 # Unicorn's A57 reports EL2, EL3 and performance counters. The board has EL0 and EL1, and EL2 on request. An A57 lacks
 # pages of 16 KiB, but Unicorn's MMU and ours have them, and kernels that are built for these need nothing else.
@@ -99,18 +114,6 @@ class Firmware(Protocol):
         ...
 
 
-class RegisterBank(Protocol):
-    """System registers that belong to a device and not to Unicorn (the generic timer)."""
-
-    def read(self, cpu: "Cpu", register: SystemRegister) -> int | None:
-        """The value; None if the CPU's level may not read it."""
-        ...
-
-    def write(self, cpu: "Cpu", register: SystemRegister, value: int) -> bool:
-        """Write the value; False if the CPU's level may not write it."""
-        ...
-
-
 def _no_device(cpu: "Cpu", what: str) -> MachineError:
     return MachineError(
         f"at {cpu.registers.get('pc'):#x}: {what}: a function that is called without booting has no devices"
@@ -119,14 +122,16 @@ def _no_device(cpu: "Cpu", what: str) -> MachineError:
 
 @dataclass(slots=True)
 class Arm64Exceptions:
-    """The exceptions of one board. `has_el2`: guests may run at EL2, and firmware is called by smc instead of hvc.
-    `shows_el3`: the CPU says that it has EL3, as those of real boards do, where firmware is at it."""
+    """The exceptions of one board. `highest`: the highest level that guests run at. Below EL3 the machine's firmware
+    answers smc, and hvc if it is EL1. `shown`: bits of ID_AA64PFR0_EL1 for what the board has besides; real CPUs show
+    EL3, whoever is at it. `banks`: system registers that Unicorn lacks."""
 
     firmware: Firmware
     timer: RegisterBank
     debug: DebugRegisters
-    has_el2: bool = False
-    shows_el3: bool = False
+    highest: int = 1
+    shown: int = 0
+    banks: Iterable[RegisterBank] = ()
     midr: int | None = None  # the value of MIDR_EL1; None: Unicorn's
     _taken: TakenWatcher | None = field(default=None, init=False)
     _is_started: bool = field(default=False, init=False)
@@ -140,6 +145,11 @@ class Arm64Exceptions:
     system_registers: frozenset[SystemRegister] = (
         TIMER_REGISTERS | REGISTERS | {*IDENTITY, MIDR_EL1, MPIDR_EL1, ISR_EL1}
     )
+
+    @property
+    def has_el2(self) -> bool:
+        """Whether guests may run at EL2."""
+        return self.highest >= 2
 
     def watch(self, watcher: TakenWatcher | None) -> None:
         """See `ExceptionModel`."""
@@ -171,15 +181,12 @@ class Arm64Exceptions:
         pc = registers.get("pc")
         if event.source is Source.INVALID or event.number in (Number.UNDEFINED, Number.FETCH_ABORT):
             return self._undefined(cpu, pc, event.source)
-        if event.number in (Number.HVC, Number.SMC) and not (event.number == Number.HVC and self.has_el2):
-            return self._call(cpu, Class.HVC if event.number == Number.HVC else Class.SMC, pc)
+        call = _CALLS.get(event.number)
+        if call is not None:
+            return self._called(cpu, *call, pc)
         match event.number:
             case Number.BREAKPOINT:
                 self._enter_synchronous(cpu, syndrome(Class.BRK, immediate16(_word(cpu, pc))), pc)
-            case Number.SVC:
-                self._enter_synchronous(cpu, syndrome(Class.SVC, immediate16(_word(cpu, pc - 4))), pc)
-            case Number.HVC:
-                self._enter_synchronous(cpu, syndrome(Class.HVC, immediate16(_word(cpu, pc - 4))), pc, minimum=2)
             case Number.DATA_ABORT:
                 self._misaligned(cpu, pc)
             case _:
@@ -216,14 +223,15 @@ class Arm64Exceptions:
         pc = registers.get("pc")
         if fault.code == HELD:
             return self._watched(cpu, fault, pc)
-        is_lower = not registers.get("pstate") >> 2 & 3
+        minimum = abort_level(cpu, self.highest) if fault.code == EXTERNAL_ABORT else 1
+        is_lower = level_of(cpu) < synchronous_level(cpu, self.highest, minimum)
         if fault.access is Access.FETCH:
             exception = Class.FETCH_LOWER if is_lower else Class.FETCH_SAME
-            self._enter_synchronous(cpu, syndrome(exception, fault.code), pc, address=pc)
+            self._enter_synchronous(cpu, syndrome(exception, fault.code), pc, address=pc, minimum=minimum)
             return Outcome.RESUME
         exception = Class.DATA_LOWER if is_lower else Class.DATA_SAME
         specific = data_abort(_word(cpu, pc), fault.code, fault.access)
-        self._enter_synchronous(cpu, syndrome(exception, specific), pc, address=fault.address)
+        self._enter_synchronous(cpu, syndrome(exception, specific), pc, address=fault.address, minimum=minimum)
         return Outcome.RESUME
 
     def nothing_there(self, cpu: "Cpu", address: int, access: Access) -> PageFault | None:
@@ -232,22 +240,21 @@ class Arm64Exceptions:
 
     def pending(self, cpu: "Cpu") -> int | None:
         """FIQ before IRQ. A mask applies only to interrupts that go to the current level (D1.3.6.3)."""
-        lines = cpu.lines
-        if not lines:
+        if not cpu.lines:
             return None
-        pstate = cpu.registers.get("pstate")
+        lines, pstate = asserted(cpu), cpu.registers.get("pstate")
         level = pstate >> 2 & 3
         for line, mask in ((LINE_FIQ, MASK_FIQ), (LINE_IRQ, MASK_IRQ)):
             if lines >> line & 1:
-                target = self._interrupt_level(cpu, level, line)
-                if target == 2 > level or (target == max(level, 1) and not pstate & mask):
+                target = interrupt_level(cpu, self.highest, line)
+                if 1 < target > level or (target == max(level, 1) and not pstate & mask):
                     return line
         return None
 
     def interrupt(self, cpu: "Cpu", number: int) -> None:
         """Enter the IRQ or FIQ vector; the return address is the next instruction."""
         registers = cpu.registers
-        target = self._interrupt_level(cpu, registers.get("pstate") >> 2 & 3, number)
+        target = interrupt_level(cpu, self.highest, number)
         vector, pc = Vector.FIQ if number == LINE_FIQ else Vector.IRQ, registers.get("pc")
         if self._taken is not None:
             self._taken(Taken(vector, pc, is_interrupt=True))
@@ -289,13 +296,14 @@ class Arm64Exceptions:
         if level == 0 or register in REGISTERS:
             return None
         if register == ISR_EL1:
-            return (cpu.lines & 1) << 7 | (cpu.lines >> 1 & 1) << 6
+            lines = asserted(cpu)
+            return (lines >> LINE_IRQ & 1) << 7 | (lines >> LINE_FIQ & 1) << 6
         if register == MPIDR_EL1:
             return MPIDR | cpu.number if level >= 2 else None  # EL1 sees VMPIDR_EL2
         if register == MIDR_EL1:
             return self.midr if level >= 2 else None  # EL1 sees VPIDR_EL2
         value = IDENTITY[register][self.has_el2]
-        return value | _PFR0_EL3 if self.shows_el3 and register == ID_AA64PFR0_EL1 else value
+        return value | self.shown if register == ID_AA64PFR0_EL1 else value
 
     def write_register(self, cpu: "Cpu", register: SystemRegister, value: int) -> bool:
         """MSR of a timer register."""
@@ -321,6 +329,13 @@ class Arm64Exceptions:
         self._enter_synchronous(cpu, found[0], pc, address=found[1])
         return Outcome.RESUME
 
+    def _called(self, cpu: "Cpu", exception: Class, level: int, pc: int) -> Outcome:
+        """Deliver a call of a level, or answer it if guests do not run there; `pc` is behind the call."""
+        if level > self.highest:
+            return self._call(cpu, exception, pc)
+        self._enter_synchronous(cpu, syndrome(exception, immediate16(_word(cpu, pc - 4))), pc, minimum=level)
+        return Outcome.RESUME
+
     def _call(self, cpu: "Cpu", exception: Class, pc: int) -> Outcome:
         """Call the firmware, which is below the guest; `pc` is behind the call."""
         if self._taken is not None:
@@ -342,12 +357,24 @@ class Arm64Exceptions:
         if pc & 3:
             self._enter_synchronous(cpu, syndrome(Class.PC_ALIGNMENT), pc, address=pc)
             return Outcome.RESUME
-        word, level = _word(cpu, pc), cpu.registers.get("pstate") >> 2 & 3
-        if word & 0xFFE0001F == SMC_INSTRUCTION and level and self.has_el2:
+        word, level = _word(cpu, pc), level_of(cpu)
+        if word & 0xFFE0001F == SMC_INSTRUCTION and level and self.highest == 2:
             cpu.registers.set("pc", pc + 4)
             return self._call(cpu, Class.SMC, pc + 4)
+        if level and source is Source.INTERRUPT and self._is_lacking(cpu, word):
+            cpu.registers.set("pc", pc + 4)
+            return Outcome.ANSWERED
+        trapping = cpu.registers.get("exception.target") if self.highest == 3 and source is Source.INTERRUPT else 0
+        if level < trapping == 3:  # a trap that EL3 has set (CPTR_EL3, MDCR_EL3, SCR_EL3)
+            self._enter_synchronous(cpu, cpu.registers.get("exception.syndrome"), pc, minimum=3)
+            return Outcome.RESUME
         self._enter_synchronous(cpu, undefined(word, level), pc)
         return Outcome.RESUME
+
+    def _is_lacking(self, cpu: "Cpu", word: int) -> bool:
+        """Whether the instruction accesses a system register that the board has and Unicorn lacks. It is executed."""
+        register = register_of(word)
+        return register is not None and any(access_in(bank, cpu, register, word) for bank in self.banks)
 
     def _misaligned(self, cpu: "Cpu", pc: int) -> None:
         registers = cpu.registers
@@ -363,21 +390,11 @@ class Arm64Exceptions:
     ) -> None:
         self._tell(esr, return_address, address or 0)
         registers = cpu.registers
-        target = max(registers.get("pstate") >> 2 & 3, minimum)
-        if target == 1 and self.has_el2 and registers.get("hcr_el2") & HCR_TGE:
-            target = 2
+        target = synchronous_level(cpu, self.highest, minimum)
         registers.set(f"esr_el{target}", esr)
         if address is not None:
             registers.set(f"far_el{target}", address)
         _enter(cpu, Vector.SYNCHRONOUS, target, return_address)
-
-    def _interrupt_level(self, cpu: "Cpu", level: int, line: int) -> int:
-        """The level that an interrupt goes to: EL2 if HCR_EL2 routes it there, else EL1. At EL2, those for EL1 are not
-        taken (D1.3.6.1)."""
-        if not self.has_el2:
-            return 1
-        routed = HCR_TGE | (HCR_FMO if line == LINE_FIQ else HCR_IMO)
-        return 2 if cpu.registers.get("hcr_el2") & routed else 1
 
 
 def _enter(cpu: "Cpu", vector: Vector, target: int, return_address: int) -> None:

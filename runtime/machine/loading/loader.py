@@ -17,6 +17,7 @@ from kinst.targets.patch import Patch
 if TYPE_CHECKING:
     from kinst.targets.image import Image, Segment
 
+_PAGE: Final = 0x1000
 _MOST_RAM: Final = 3 << 30  # bytes: the most that a message suggests
 
 
@@ -97,7 +98,10 @@ def _loaded(
 
 def misplaced(loaded: Loaded, facts: MachineFacts) -> str | None:
     """A warning about an image in the machine's flash that is not linked to begin at its start, as firmware for flash
-    is: it is for another board, which has RAM at these addresses. None if the image is in place."""
+    is: it is for another board, which has RAM at these addresses. None if the image is in place.
+    What a boot ROM starts at EL3 is linked for SRAM, behind what the ROM itself uses there."""
+    if facts.start is not None and facts.start.level == "EL3":
+        return None
     first = min((physical for _, physical, _ in loaded.segments), default=0)
     for base, size in facts.other_memory:
         if base < first < base + size:
@@ -151,6 +155,10 @@ def _why_not(physical: int, size: int, memory: PhysicalMemory, facts: MachineFac
     More memory only extends RAM at its end."""
     ram = next(region for region in memory.regions if region.base == facts.ram_base)
     what = f"{size:#x} bytes at {physical:#x} are not in {facts.name}'s RAM, {ram.base:#x} to {ram.base + ram.size:#x}"
+    if facts.file is not None:  # the user's own board, which may lack SRAM: trees do not have what firmware uses
+        start, end = physical & -_PAGE, -(-(physical + size) // _PAGE) * _PAGE
+        place = f"address = {start:#x}, size = {end - start:#x}"
+        return f"{what}: if the board has memory there, add [memory.sram] with {place}"
     wanted = f"{whole.start:#x} to {whole.stop:#x}"
     if whole.start < ram.base or whole.stop - ram.base > _MOST_RAM:
         return (

@@ -8,6 +8,7 @@ import numpy as np
 from kinst.runtime.machine.configuration import FileAt
 from kinst.runtime.machine.loading.linux_image import HEADER_SIZE, size_in_ram
 from kinst.runtime.machine.loading.loaded import Loaded
+from kinst.runtime.machine.loading.u_boot import tree_place
 from kinst.runtime.machine.memory import PhysicalMemory
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.errors import MachineError
@@ -27,6 +28,17 @@ class PlacedFiles:
     def first(self) -> int | None:
         """The entry of the first file, for firmware that starts what it is given; None: there is no file."""
         return next((file.address if file.entry is None else file.entry for file in self._files), None)
+
+    @property
+    def first_tree(self) -> int | None:
+        """Where the first file looks for its device tree, if it is an arm64 U-Boot."""
+        return next((tree_place(file.content, file.address) for file in self._files), None)
+
+    @property
+    def first_end(self) -> int | None:
+        """The address behind the bytes of the first file, where its .bss is; None: there is no file."""
+        sizes = (len(one.content) if one.filled is None else one.filled for one in self._files)
+        return next((file.address + size for file, size in zip(self._files, sizes, strict=True)), None)
 
     @property
     def starts(self) -> frozenset[int]:
@@ -60,9 +72,10 @@ class PlacedFiles:
         """What the guest has changed of the file at an address, and of the space after it that it needs; None if
         nothing."""
         file, where = next(one for one in zip(self._files, self._ranges, strict=True) if one[1].start == address)
-        before = np.zeros(len(where), np.uint8)
-        before[: len(file.content)] = np.frombuffer(file.content, np.uint8)
-        changed = np.flatnonzero(np.frombuffer(memory.read(address, len(where)), np.uint8) != before)
+        size = len(where) if file.filled is None else file.filled  # what starts clears its .bss itself
+        before = np.zeros(size, np.uint8)
+        before[: len(file.content)] = np.frombuffer(file.content, np.uint8)[:size]
+        changed = np.flatnonzero(np.frombuffer(memory.read(address, size), np.uint8) != before)
         if not len(changed):
             return None
         first, last = (address + int(changed[row]) for row in (0, -1))

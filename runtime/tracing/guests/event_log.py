@@ -5,6 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
+from kinst.runtime.machine.assumed_registers import AssumedRegister
 from kinst.runtime.machine.devices.register_names import OTHER
 from kinst.runtime.machine.exception_model import Taken
 from kinst.runtime.machine.system import System
@@ -53,6 +54,8 @@ class EventLog:
         self._lines: dict[str, _Line] = {}
         if self._kinds & {LogKind.UNMODELLED, LogKind.DEVICES}:
             host.watch(self._accessed)
+        if LogKind.UNMODELLED in self._kinds:
+            system.assumed.watch(self._assumed)
         if LogKind.EXCEPTIONS in self._kinds:
             host.watch_taken(self._taken)
 
@@ -72,6 +75,10 @@ class EventLog:
             access.is_answered and LogKind.DEVICES in self._kinds and register == OTHER and self._has_registers(device)
         ):
             self._note_access(access, f"devices: {device} has no register at {offset:#x}: {_what(access)}")
+
+    def _assumed(self, register: AssumedRegister, pc: int, is_write: bool) -> None:  # noqa: FBT001 - a `Watcher`
+        what = f"write of {register.value:#x} to" if is_write else "read of"
+        self._note(f"unmodelled: {what} {register.name}, which is implementation-defined,{self._by(pc)}")
 
     def _note_access(self, access: DeviceAccess, text: str) -> None:
         self._note(text + self._by(self._host.accessing(access).site))

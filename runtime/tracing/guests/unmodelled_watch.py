@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
+from kinst.runtime.machine.assumed_registers import AssumedRegister
 from kinst.runtime.machine.physical.frames import PAGE
 from kinst.runtime.machine.physical.unmodelled import Register
 from kinst.runtime.machine.system import System
@@ -63,6 +64,18 @@ class UnmodelledWatch:
 
     def lines(self) -> tuple[str, ...]:
         """What was touched and assumed: a line for each register, or for each range if they are many."""
+        return (*self._memory_lines(), *self._system_lines())
+
+    def _system_lines(self) -> Iterator[str]:
+        """A line for each system register whose bits nobody knows."""
+        touched = self._system.assumed.touched
+        for one in touched[:_MOST_LINES]:
+            last = f"{one.value:#x} last (what was written)"
+            yield f"assumed: {one.name}: {_how_often(one)}, {last}; by {', '.join(self._who(one, _MOST_WHO))}"
+        if len(touched) > _MOST_LINES:
+            yield f"assumed: {len(touched) - _MOST_LINES} more system registers that nobody models"
+
+    def _memory_lines(self) -> tuple[str, ...]:
         touched = self._system.unmodelled.touched
         if len(touched) <= _MOST_LINES:
             return tuple(map(self._line, touched))
@@ -82,18 +95,23 @@ class UnmodelledWatch:
         return f"assumed: {name}: {how_often}; by {', '.join(self._who(busiest, _MOST_WHO))}{_advice(group)}"
 
     def _line(self, register: Register) -> str:
-        counts = {"read": register.reads, "written": register.writes}
-        how_often = ", ".join(f"{what} {count:,}x" for what, count in counts.items() if count)
         gave = f", gave {register.given:#x} last ({register.rule})" if register.reads else f", {register.value:#x} last"
-        return f"assumed: {_where(register)}: {how_often}{gave}; by {', '.join(self._who(register, _MOST_WHO))}"
+        return (
+            f"assumed: {_where(register)}: {_how_often(register)}{gave}; by {', '.join(self._who(register, _MOST_WHO))}"
+        )
 
-    def _who(self, register: Register, most: int) -> Iterator[str]:
+    def _who(self, register: Register | AssumedRegister, most: int) -> Iterator[str]:
         """The functions that access a register, those first that do it most often."""
         counts: dict[str, int] = {}
         for pc, count in register.places.items():
             name = self._whereabouts.function(pc)
             counts[name] = counts.get(name, 0) + count
         yield from sorted(counts, key=lambda name: -counts[name])[:most]
+
+
+def _how_often(register: Register | AssumedRegister) -> str:
+    counts = {"read": register.reads, "written": register.writes}
+    return ", ".join(f"{what} {count:,}x" for what, count in counts.items() if count)
 
 
 def _groups(touched: Iterable[Register]) -> list[list[Register]]:

@@ -1,7 +1,8 @@
 """arm64 generic timer: CNT* system registers of each CPU -> the machine's time, and timer interrupts.
 
-DDI 0487 chapter D11 and the register descriptions in D19.12. Every CPU has a physical, a virtual and (EL2) a hypervisor
-timer over one counter. Nothing ticks: a timer's condition is computed from the clock when it is needed.
+DDI 0487 chapter D11 and the register descriptions in D19.12. Every CPU has a physical, a virtual, (EL2) a hypervisor
+and (EL3) a secure timer over one counter. Nothing ticks: a timer's condition is computed from the clock when it is
+needed.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,9 +27,15 @@ class Timer(IntEnum):
     PHYSICAL = 0
     VIRTUAL = 1
     HYPERVISOR = 2
+    SECURE = 3
 
 
-INTERRUPTS: Final[Mapping[Timer, int]] = {Timer.PHYSICAL: 30, Timer.VIRTUAL: 27, Timer.HYPERVISOR: 26}
+INTERRUPTS: Final[Mapping[Timer, int]] = {
+    Timer.PHYSICAL: 30,
+    Timer.VIRTUAL: 27,
+    Timer.HYPERVISOR: 26,
+    Timer.SECURE: 29,
+}
 
 ENABLE, IMASK, ISTATUS = 1, 2, 4  # CNT*_CTL
 
@@ -48,7 +55,10 @@ class _Field(IntEnum):
 
 _FIELDS: Final[Mapping[SystemRegister, tuple[Timer, _Field]]] = {
     SystemRegister(3, op1, 14, crm, field): (timer, field)
-    for timer, op1, crm in ((Timer.PHYSICAL, 3, 2), (Timer.VIRTUAL, 3, 3), (Timer.HYPERVISOR, 4, 2))
+    for timer, op1, crm in (
+        *((Timer.PHYSICAL, 3, 2), (Timer.VIRTUAL, 3, 3)),
+        *((Timer.HYPERVISOR, 4, 2), (Timer.SECURE, 7, 2)),
+    )
     for field in _Field
 }
 TIMER_REGISTERS: Final = frozenset({COUNTER, VIRTUAL_COUNTER, VIRTUAL_OFFSET, COUNTER_FREQUENCY, *_FIELDS})
@@ -59,7 +69,15 @@ _EL0_COUNTER: Final[Mapping[SystemRegister, int]] = {
     VIRTUAL_COUNTER: 1 << 1,
     COUNTER_FREQUENCY: 3,
 }
-_EL0_TIMER: Final[Mapping[Timer, int]] = {Timer.VIRTUAL: 1 << 8, Timer.PHYSICAL: 1 << 9, Timer.HYPERVISOR: 0}
+_EL0_TIMER: Final[Mapping[Timer, int]] = {
+    Timer.VIRTUAL: 1 << 8,
+    Timer.PHYSICAL: 1 << 9,
+    Timer.HYPERVISOR: 0,
+    Timer.SECURE: 0,
+}
+_LOWEST_LEVELS: Final[Mapping[int, int]] = {3: 1, 4: 2, 7: 3}  # by op1; of secure EL1 SCR_EL3.ST decides
+_SECURE_TIMER: Final = 1 << 11  # SCR_EL3.ST
+_NON_SECURE: Final = 1
 
 
 @dataclass(slots=True)
@@ -161,12 +179,14 @@ class GenericTimer:
         return count - self._offsets[number] & _WORD if timer is Timer.VIRTUAL else count
 
     def _is_allowed(self, cpu: "Cpu", register: SystemRegister) -> bool:
-        """Whether the CPU may access the register: EL0 needs CNTKCTL_EL1's permission, and EL1 cannot reach EL2's
-        registers."""
+        """Whether the CPU may access the register: EL0 needs CNTKCTL_EL1's permission, EL1 cannot reach EL2's
+        registers, and the secure timer is EL3's unless SCR_EL3 gives it to secure EL1."""
         level = cpu.registers.get("pstate") >> 2 & 3
         if level == 0:
             allowed = _EL0_COUNTER.get(register)
             if allowed is None:
                 allowed = _EL0_TIMER[_FIELDS[register][0]] if register in _FIELDS else 0
             return bool(cpu.registers.get("cntkctl_el1") & allowed)
-        return level >= 2 or register.op1 != 4
+        if register.op1 == 7 and level == 1:
+            return cpu.registers.get("scr_el3") & (_SECURE_TIMER | _NON_SECURE) == _SECURE_TIMER
+        return level >= _LOWEST_LEVELS[register.op1]

@@ -49,6 +49,10 @@ class Bank:
         """The pending interrupts, enabled or not, as bits."""
         return self.latched | self.level & ~self.edge
 
+    def change(self, word: str, cleared: int, then: int) -> None:
+        """Clear bits of a word of this bank, by its name, and set others then."""
+        setattr(self, word, getattr(self, word) & ~cleared | then)
+
     def drive(self, index: int, level: bool) -> bool:  # noqa: FBT001 - an interrupt line is its level
         """Set an input. Returns whether this changed anything."""
         bit = 1 << index

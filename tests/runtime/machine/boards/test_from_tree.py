@@ -30,7 +30,7 @@ def board_of(folder: Path, blob: bytes) -> MachineFacts:
     return read_board(path, BOARDS)
 
 
-@pytest.mark.parametrize("machine", ["virt-arm64", "virt-riscv64"])
+@pytest.mark.parametrize("machine", ["virt-arm64", "virt-gicv3-arm64", "virt-riscv64"])
 def test_devices_are_those_of_the_tree(machine: str, tmp_path: Path) -> None:
     made, modelled = board_of(tmp_path, tree_of(machine)), machine_facts(machine)
     for name in ("console", "rtc"):
@@ -40,6 +40,9 @@ def test_devices_are_those_of_the_tree(machine: str, tmp_path: Path) -> None:
         assert found.model == expected.model
     assert (made.ram_base, made.ram_size) == (modelled.ram_base, 8 << 20)
     assert made.timebase in (modelled.timebase, 24_000_000)
+    assert made.midr == (0x411F_D070 if machine.endswith("arm64") else None)
+    controllers = {(one.model, one.address) for one in modelled.devices.values() if one.model.startswith("gicv")}
+    assert controllers - {("gicv2m", 0x0802_0000)} <= {(one.model, one.address) for one in made.devices.values()}
     assert any(one.address == modelled.devices["fw-cfg"].address for one in made.ranges)
 
 

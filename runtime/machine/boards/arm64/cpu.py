@@ -15,6 +15,9 @@ _SCTLR_RESET: Final = 0x00C5_0838
 _MASKED: Final = 0x3C1  # PSTATE: DAIF, the level's own stack; the level in bits 3:2
 
 
+_FROM_EL3: Final = 3
+
+
 def reset(cpu: Cpu, entry: int, argument: int, level: int, midr: int | None = None) -> None:
     """Put a CPU into the state after reset, about to run at the physical address `entry` with x0 = `argument`. `midr`
     says which CPU it is."""
@@ -25,5 +28,9 @@ def reset(cpu: Cpu, entry: int, argument: int, level: int, midr: int | None = No
     registers.set("sctlr_el1", _SCTLR_RESET)
     registers.set(_VPIDR_EL2, _CORTEX_A57 if midr is None else midr)
     registers.set(_VMPIDR_EL2, MPIDR | cpu.number)
-    registers.set("scr_el3", _SCR_EL3)
     registers.set("hcr_el2", _HCR_EL2 if level == 1 else 0)
+    if level == _FROM_EL3:  # the secure state, and what is at lower levels is EL3's to say
+        registers.set("scr_el3", 0)
+        registers.set("sctlr_el3", _SCTLR_RESET)
+    else:
+        registers.set("scr_el3", _SCR_EL3)
