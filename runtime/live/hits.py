@@ -24,6 +24,9 @@ from kinst.targets.standalone import WORD
 _SOONEST, _LATEST = 20_000_000, 1_000_000_000  # ns between searches for an image that is not in memory yet
 _SELDOM, _OFTEN = 10_000_000, 1_000_000  # ns between looks at records
 _SMALL: Final = 1 << 12  # records
+_PATIENCE: Final = (
+    64  # looks in which a record is awaited: the host may let a CPU of the guest wait in the middle of one
+)
 _CHECKED: Final = 1_000_000_000  # ns between comparisons of all trampolines
 _SAMPLES: Final = 32  # of trampolines inside the image
 _GAVE_UP: Final = (
@@ -135,6 +138,7 @@ class Hits:
             part,
             is_last=is_last,
             store=self._store if self._waits and not is_last else None,
+            patience=_PATIENCE,
         )
         if self._waits and part is not Part.COUNTS:
             self.interval = 0 if len(found.records) >= min(self._capacity // 2, _SMALL) else _OFTEN

@@ -15,6 +15,7 @@ from typing import Any, Final, cast
 import numpy as np
 from hypothesis import strategies as st
 
+from kinst.runtime.machine.assumed_registers import AssumedRegisters
 from kinst.runtime.machine.boards.registry import board_of
 from kinst.runtime.machine.bus import Bus, PortBus
 from kinst.runtime.machine.configuration import End
@@ -113,6 +114,7 @@ class Traffic:
         self.cpus = [IdleCpu(number) for number in range(2)]
         self.current = self.cpus[0]
         self.bus, self.ports = Bus(), PortBus()
+        self.assumed = AssumedRegisters()
         held = SimpleNamespace(hold=lambda _refuses: None)  # nothing is executed, so that no page need be held
         self.space: Any = SimpleNamespace(held=held)
         self.board = board_of(self.facts.board)(cast("Machine", self))

@@ -28,7 +28,6 @@ Read = Callable[[int, int], bytes]  # link address, size -> bytes
 Store = Callable[[int, int], None]  # link address, a word that is stored at once
 _LOOKS: Final = 1 << 28  # of a writer that waits for room: about a second under QEMU
 _AT_ONCE: Final = 1 << 13  # records, where writers wait: they get room again before a second is over
-_AWAITED: Final = 64  # readings in which a record is awaited, where writers wait
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +54,12 @@ class Findings:
         self._until = 0  # there is room for the records before this one; 0: writers do not wait
         self._gave_up = False
 
-    def take(self, read: Read, part: Part = Part.ALL, *, is_last: bool, store: Store | None = None) -> Found:
-        """What is new, of counters or of the ring. A record that is not finished is left for the next time, once,
-        unless this is the last. With `store` writers that wait get room, and records are awaited longer, since none is
-        overwritten meanwhile.
+    def take(
+        self, read: Read, part: Part = Part.ALL, *, is_last: bool, store: Store | None = None, patience: int = 1
+    ) -> Found:
+        """What is new, of counters or of the ring. A record that is not finished is left for the next times, so
+        many as `patience` says, unless this is the last, or half of the ring is full. With `store` writers that wait
+        get room, and no ring is too full: none is overwritten meanwhile.
 
         Raises:
             MachineError: this cannot be what the image wrote.
@@ -69,7 +70,7 @@ class Findings:
         if part is Part.COUNTS or not self._kept.has_ring:
             return Found(hits, self._words(b""))
         self._gave_up = False
-        records, lost = self._recorded(read, is_last=is_last)
+        records, lost = self._recorded(read, patience, is_last=is_last)
         if store is not None:
             self._until = self._next + self._kept.capacity
             store(self._kept.ring + PATIENCE, _LOOKS)
@@ -96,7 +97,7 @@ class Findings:
         self._hits = hits
         return new
 
-    def _recorded(self, read: Read, *, is_last: bool) -> tuple[NDArray[np.uint64], int]:
+    def _recorded(self, read: Read, patience: int, *, is_last: bool) -> tuple[NDArray[np.uint64], int]:
         """New records in order, and how many are lost.
 
         A writer first takes a number from the head of the ring, then writes the record into that place, and last the
@@ -117,7 +118,8 @@ class Findings:
         later = self._begun(read)  # whose writers may have reused the places by now
         is_whole = numbers + np.uint64(kept.capacity) >= np.uint64(later)
         is_done = (places[:, 0] == numbers + np.uint64(1)) & is_whole
-        end = None if is_last else self._end(numbers[~is_done & is_whole])
+        is_full = not self._until and later - first > kept.capacity // 2
+        end = None if is_last else self._end(numbers[~is_done & is_whole], 1 if is_full else patience)
         self._next = begun if end is None else end
         chosen = is_done & (numbers < np.uint64(self._next))
         lost += self._next - first - int(chosen.sum())
@@ -132,11 +134,11 @@ class Findings:
         if int(rows.max()) >= len(self._forms) or int(self._forms[rows.astype(np.intp)].min()) < 0:
             raise MachineError(f"the records at {self._kept.ring:#x} are of sites that the image does not have")
 
-    def _end(self, unfinished: NDArray[np.uint64]) -> int | None:
+    def _end(self, unfinished: NDArray[np.uint64], patience: int) -> int | None:
         """The record to begin with the next time: the first unfinished one that was not awaited before, or not long
         enough. An interrupted writer finishes by then; one that never does must not hold up the records after it. None:
         none is awaited."""
-        is_left = self._looked < (_AWAITED if self._until else 1)
+        is_left = self._looked < patience
         awaited = next((one for one in unfinished.tolist() if one > self._awaited - is_left), None)
         if awaited is not None:
             self._looked = self._looked + 1 if awaited == self._awaited else 1

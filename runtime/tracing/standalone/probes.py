@@ -152,11 +152,13 @@ class KeptProbes:
         """Set at which time (ns) of the host in `surroundings` the clock in records was 0."""
         self._hits.begin_at(time)
 
-    def find(self, read: Read, part: Part = Part.ALL, *, is_last: bool, store: Store | None = None) -> Found:
-        """What is new in memory, which `read` reads by link addresses; with `store` there is room for more then. Raises
-        MachineError."""
+    def find(
+        self, read: Read, part: Part = Part.ALL, *, is_last: bool, store: Store | None = None, patience: int = 1
+    ) -> Found:
+        """What is new in memory, which `read` reads by link addresses; with `store` there is room for more then.
+        `patience`: see `Findings`. Raises MachineError."""
         assert self._findings is not None, "expect() comes first"
-        found = self._findings.take(read, part, is_last=is_last, store=store)
+        found = self._findings.take(read, part, is_last=is_last, store=store, patience=patience)
         self._lost += found.lost
         found = found if self._rows is None else _by_rows(found, self._rows)
         found = replace(found, records=self._hits.forms.in_order(found.records))

@@ -27,8 +27,8 @@ class Image:
         assert START <= address <= address + size <= START + len(self.data)
         return bytes(self.data[address - START : address - START + size])
 
-    def take(self, *, is_last: bool = False) -> Found:
-        return self.findings.take(self.read, is_last=is_last)
+    def take(self, *, is_last: bool = False, patience: int = 1) -> Found:
+        return self.findings.take(self.read, is_last=is_last, patience=patience)
 
     def put(self, offset: int, *words: int) -> None:
         struct.pack_into(f"<{len(words)}Q", self.data, offset, *words)
@@ -120,6 +120,35 @@ def test_a_record_that_is_never_finished_is_lost_the_second_time() -> None:
     assert (records(found), found.lost) == ([[2]], 1)
     found = image.take()
     assert (records(found), found.lost) == ([], 1)
+
+
+def test_patience_is_the_number_of_readings_in_which_a_record_is_awaited() -> None:
+    """A host may let a guest's CPU wait in the middle of a record for longer than there is between two readings."""
+    image = Image(Action.RECORD, 8)
+    late = image.begin()
+    image.record(2)
+    for _ in range(3):
+        found = image.take(patience=4)
+        assert (records(found), found.lost) == ([], 0)
+    image.finish(late, 1)
+    assert records(image.take(patience=4)) == [[1], [2]]
+    image.begin()
+    image.record(2)
+    for _ in range(4):
+        assert records(image.take(patience=4)) == []
+    found = image.take(patience=4)
+    assert (records(found), found.lost) == ([[2]], 1)
+
+
+def test_patience_ends_when_half_of_the_ring_is_full() -> None:
+    image = Image(Action.RECORD, 8)
+    image.begin()
+    for row in (1, 2, 0):
+        image.record(row)
+    assert records(image.take(patience=64)) == []
+    image.record(1)
+    found = image.take(patience=64)
+    assert (records(found), found.lost) == ([[1], [2], [0], [1]], 1)
 
 
 def test_the_last_reading_waits_for_nothing() -> None:
