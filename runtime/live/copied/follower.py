@@ -67,7 +67,8 @@ class Follower:
             StubError: QEMU cannot watch.
         """
         self._copy, self._memory, self._debugger, self._tell = copy, memory, debugger, tell
-        self._needles = {address + bias: image.read(address, _SEARCHED) for address in _chosen(manifest)}
+        needles = (_needle(image, address) for address in _chosen(manifest))
+        self._needles = {start + bias: code for start, code in needles}
         self._stops, self._is_done, self._is_followed = 0, False, False
         debugger.watch_reads(self._needles)
 
@@ -139,6 +140,14 @@ class Follower:
     def _went(self, distance: int) -> str:
         place = min(self._needles) + distance
         return f"the image copied itself to {place:#x} and what follows, by {distance:#x} bytes"
+
+
+def _needle(image: Image, jump: int) -> tuple[int, bytes]:
+    """The bytes with a jump by which a copy is found, and their address: from the jump on, unless its segment ends
+    before that."""
+    segment = next(one for one in image.segments if one.address <= jump < one.address + one.file_size)
+    start = max(segment.address, min(jump, segment.address + segment.file_size - _SEARCHED))
+    return start, image.read(start, min(_SEARCHED, segment.file_size))
 
 
 def _chosen(manifest: Manifest) -> list[int]:
