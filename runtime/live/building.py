@@ -29,7 +29,7 @@ from kinst.runtime.live.ram import SharedRam
 from kinst.runtime.live.room.layout import Layout, in_room
 from kinst.runtime.live.room.mapping import Mapper
 from kinst.runtime.live.room.reserving import may_move_itself
-from kinst.runtime.live.room.rooms import Room, mapper_of, may_have_room, room_of
+from kinst.runtime.live.room.rooms import Room, labelled, mapper_of, may_have_room, room_of
 from kinst.runtime.live.room.stopping import Stopping
 from kinst.runtime.live.silence import Silence, silence_reason
 from kinst.runtime.live.standalone_image import StandaloneImage, standalone_image
@@ -155,7 +155,7 @@ def _kept(
         return _kept_already(prepared, manifest, manifest.standalone, warn, is_lossless=is_lossless)
     if late is None:
         raise UsageError(f"{prepared.path}: has breakpoints, and under QEMU nothing handles them: give the original")
-    has_room = wants_room and may_have_room(prepared.image)
+    has_room = wants_room and may_have_room(labelled(prepared.image))
     request = prepared.request
     keeping = Keeping(
         manifest,
@@ -175,7 +175,7 @@ def _kept(
         wanted, base = where(wanted, back)
         alone = standalone_image(prepared.opened, late, wanted, prepared.request.progress, base)
         keeping.check(alone.manifest, alone.refused)
-        return alone
+        return replace(alone, image=labelled(alone.image)) if has_room else alone
 
     return _Kept(KeptProbes(prepared, manifest, warn), keeping, made, lambda: fields.cpu_source, may_copy=True)
 

@@ -2,6 +2,7 @@
 
 import socket
 from collections.abc import Callable
+from dataclasses import replace
 
 from kinst.runtime.live.ram import SharedRam
 from kinst.runtime.live.room.behind import Behind, behind_of, may_be_behind
@@ -12,9 +13,16 @@ from kinst.runtime.live.room.mapping import Mapper, Place
 from kinst.runtime.live.room.reserving import reserve
 from kinst.runtime.live.room.stopping import Stopping
 from kinst.targets.image import Image
+from kinst.targets.kernels.kernel_names import own_names
 from kinst.targets.manifest.packed import Manifest
 
 Room = Layout | Behind
+
+
+def labelled(image: Image) -> Image:
+    """The image with the labels by which a room is mapped: its symbols, or those that Linux keeps for itself, which is
+    all that an installed kernel has."""
+    return image if len(image.symbols) else replace(image, symbols=own_names(image))
 
 
 def may_have_room(image: Image) -> bool:

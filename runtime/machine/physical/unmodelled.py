@@ -175,10 +175,6 @@ class Unmodelled:
         is_in = known is not None and known.address <= address < known.address + known.size
         return known if known is not None and is_in else self._made(address)
 
-    def answers(self, physical: int) -> bool:
-        """Whether reads of the page of an address give values by rules."""
-        return self._answers(physical & -PAGE)
-
     def _register(self, address: int) -> Register | None:
         """The register at an address; None if too many were touched."""
         known = self._registers.get(address & -_WORD)

@@ -138,3 +138,16 @@ def test_a_kernel_that_moves_knows_that_its_room_is_taken(image: str, tmp_path: 
     start, end = (symbols.address_of(name) for name in ("_text", "_etext"))
     assert start is not None and end is not None
     assert max(sizes) > end - start + (4 << 20)
+
+
+@pytest.mark.long
+def test_an_installed_kernel_has_a_room_by_the_names_that_it_keeps(tmp_path: Path) -> None:
+    """A vmlinuz has no symbols; where its tables are mapped, its kallsyms say."""
+    needs("qemu-system-x86_64")
+    initrd = tmp_path / "initrd.cpio"
+    initrd.write_bytes(initial_file_system("amd64", PROGRAMS))
+    words = ("--initrd", initrd, "--append", "console=ttyS0 panic=-1", real_image("vmlinuz-amd64"))
+    program = "fbt::vfs_read:entry { @[execname] = count(); }"
+    there = counts(program, *on("amd64"), *words)
+    assert sum(there.values()) > 30
+    assert there == counts(program, "--memory", "256M", *words)
