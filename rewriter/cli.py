@@ -171,7 +171,13 @@ _REWRITE_EXAMPLES: Final = (
     help="Counters or ring there, in memory that is zero; else beside the code.",
     brief="Where counters or ring are; else beside the code.",
 )
-@option("--stays", group=_ALONE, is_flag=True, help="IMAGE has relocations, and does not copy itself elsewhere.")
+@option(
+    "--stays",
+    group=_ALONE,
+    is_flag=True,
+    is_rare=True,
+    help="IMAGE has relocations, and does not copy itself elsewhere.",
+)
 @option(
     "--output",
     "-o",

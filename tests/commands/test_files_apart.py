@@ -103,5 +103,5 @@ def test_every_parameter_with_a_file_tells_which() -> None:
     assert lacking == []
     written = {name: sorted(max(one.opts, key=len) for one in command.params if isinstance(one.type, OutputFile))
                for name, command in COMMANDS.items()}  # fmt: skip
-    assert written["kinst-run"] == ["--console", "--log-file", "--output", "--report"]
+    assert written["kinst-run"] == ["--console", "--learn", "--log-file", "--output", "--report"]
     assert written["kinst-rewrite"] == written["kinst-diff"] == ["--output"]
