@@ -155,7 +155,8 @@ def _kept(
         return _kept_already(prepared, manifest, manifest.standalone, warn, is_lossless=is_lossless)
     if late is None:
         raise UsageError(f"{prepared.path}: has breakpoints, and under QEMU nothing handles them: give the original")
-    has_room = wants_room and may_have_room(labelled(prepared.image))
+    named = labelled(prepared.image) if wants_room else prepared.image
+    has_room = wants_room and may_have_room(named)
     request = prepared.request
     keeping = Keeping(
         manifest,
@@ -175,7 +176,9 @@ def _kept(
         wanted, base = where(wanted, back)
         alone = standalone_image(prepared.opened, late, wanted, prepared.request.progress, base)
         keeping.check(alone.manifest, alone.refused)
-        return replace(alone, image=labelled(alone.image)) if has_room else alone
+        if has_room and not len(alone.image.symbols):
+            return replace(alone, image=replace(alone.image, symbols=named.symbols))
+        return alone
 
     return _Kept(KeptProbes(prepared, manifest, warn), keeping, made, lambda: fields.cpu_source, may_copy=True)
 

@@ -24,9 +24,8 @@ from kinst.targets.standalone import WORD
 _SOONEST, _LATEST = 20_000_000, 1_000_000_000  # ns between searches for an image that is not in memory yet
 _SELDOM, _OFTEN = 10_000_000, 1_000_000  # ns between looks at records
 _SMALL: Final = 1 << 12  # records
-_PATIENCE: Final = (
-    64  # looks in which a record is awaited: the host may let a CPU of the guest wait in the middle of one
-)
+# Looks in which a record is awaited: the host may let a CPU of the guest wait in the middle of one.
+_PATIENCE: Final = 64
 _CHECKED: Final = 1_000_000_000  # ns between comparisons of all trampolines
 _SAMPLES: Final = 32  # of trampolines inside the image
 _GAVE_UP: Final = (
