@@ -69,23 +69,22 @@ class Follower:
         self._copy, self._memory, self._debugger, self._tell = copy, memory, debugger, tell
         needles = (_needle(image, address) for address in _chosen(manifest))
         self._needles = {start + bias: code for start, code in needles}
-        self._stops, self._is_done, self._is_followed = 0, False, False
+        self._stops, self._is_followed = 0, False
         debugger.watch_reads(self._needles)
 
     @property
     def is_done(self) -> bool:
         """Whether the guest is not stopped any more."""
-        return self._is_done
+        return self._debugger.has_left
 
     def poll(self) -> None:
         """Called often. Raises MachineError: the image cannot be followed to its copy, or QEMU is gone."""
-        if not self._is_done and self._debugger.has_stopped():
+        if self._debugger.has_stopped():
             self._at_stop()
 
     def close(self) -> None:
         """Leave a guest that is at its end."""
         self._debugger.close()
-        self._is_done = True
 
     def check(self) -> None:
         """Called at the end. Raises MachineError: there is a copy that nobody was seen to make."""
@@ -98,7 +97,6 @@ class Follower:
         if distance is not None:
             self._follow(distance)
         if distance is not None or self._stops >= _MOST_STOPS:
-            self._is_done = True
             self._debugger.leave()
         else:
             self._debugger.go_on_watching((*self._beside(self._debugger.watched), *self._needles))

@@ -39,6 +39,7 @@ class Debugger:
         self._watched: tuple[int, ...] = ()
         self._read: int | None = None
         self._cpu = ""
+        self._has_left = False
         self._processes = (1, *self._attached())
 
     def _attached(self) -> Iterator[int]:
@@ -72,10 +73,15 @@ class Debugger:
         """The watched byte that the guest has stopped for; None: something else stopped it."""
         return self._read
 
+    @property
+    def has_left(self) -> bool:
+        """Whether the guest is not stopped any more: after `leave` or `close`."""
+        return self._has_left
+
     def has_stopped(self) -> bool:
         """Whether the guest is at a breakpoint, or at a read that is watched; `register` reads the CPU that is. Raises
         StubError: the connection is lost, as it is when QEMU has ended."""
-        return self._packets.has_more() and self._is_stop(self._packets.reply())
+        return not self._has_left and self._packets.has_more() and self._is_stop(self._packets.reply())
 
     def _is_stop(self, reply: str) -> bool:
         found = _STOPPED.match(reply)
@@ -125,6 +131,7 @@ class Debugger:
 
     def leave(self) -> None:
         """Remove the breakpoints, and let a stopped guest go on without them. Raises StubError."""
+        self._has_left = True
         for address in self._breakpoints:
             self._remove(address)
         self._watch_nothing()
@@ -136,6 +143,7 @@ class Debugger:
 
     def close(self) -> None:
         """Give the connection up."""
+        self._has_left = True
         self._connection.close()
 
     def _insert(self, address: int) -> None:

@@ -82,7 +82,7 @@ class Mapper:
         self._list = None if listed is None else place.physical(listed)
         self._free = place.physical(place.layout.tables.start)
         self._moved = self._settled = 0
-        self._is_done = self._is_settled = False
+        self._is_settled = False
         self._is_claimed = True  # whether the kernel knows that the room is taken, where it might give it away
         self._stops = dict[int, Stop]()
         self._set_stops()
@@ -96,17 +96,16 @@ class Mapper:
     @property
     def is_done(self) -> bool:
         """Whether the guest is not stopped any more."""
-        return self._is_done
+        return self._debugger.has_left
 
     def poll(self) -> None:
         """Called often. Raises MachineError: the kernel moves, or QEMU is gone."""
-        if not self._is_done and self._debugger.has_stopped():
+        if self._debugger.has_stopped():
             self._at_stop()
 
     def close(self) -> None:
         """Leave a guest that is at its end."""
         self._debugger.close()
-        self._is_done = True
 
     def check(self) -> None:
         """See `Stops`: tables that lack the room show themselves."""
@@ -115,8 +114,7 @@ class Mapper:
         at = self._debugger.register(_PC)
         if at in self._stops:
             self._stopped(self._stops[at])
-        self._is_done = self._is_settled and self._is_claimed
-        if self._is_done:
+        if self._is_settled and self._is_claimed:
             self._debugger.leave()
         else:
             self._debugger.go_on(at)

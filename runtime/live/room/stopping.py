@@ -28,14 +28,13 @@ class Stopping:
     def __init__(self, stops: Stops, counter: int, debugger: Debugger) -> None:
         """The guest is paused and has not begun. `counter`: the program counter's number for gdb. Raises StubError."""
         self._stops, self._counter, self._debugger = stops, counter, debugger
-        self._is_done = False
         self._stop = next(stops)
         debugger.set_breakpoints(self._stop.breakpoints)
 
     @property
     def is_done(self) -> bool:
         """Whether the guest is not stopped any more."""
-        return self._is_done
+        return self._debugger.has_left
 
     @property
     def interval(self) -> int:
@@ -47,13 +46,12 @@ class Stopping:
 
     def poll(self) -> None:
         """Called often. Raises MachineError: what a stop is for cannot be done, or QEMU is gone."""
-        if not self._is_done and self._debugger.has_stopped():
+        if self._debugger.has_stopped():
             self._at_stop()
 
     def close(self) -> None:
         """Leave a guest that is at its end."""
         self._debugger.close()
-        self._is_done = True
 
     def _at_stop(self) -> None:
         at = self._debugger.register(self._counter)
@@ -61,7 +59,6 @@ class Stopping:
             try:
                 self._stop = self._stops.send(at)
             except StopIteration:
-                self._is_done = True
                 self._debugger.leave()
                 return
             self._debugger.set_breakpoints(self._stop.breakpoints)
