@@ -21,6 +21,7 @@ from kinst.targets.errors import MachineError
 
 _EVENTS: Final = ("SHUTDOWN", "RESET", "GUEST_PANICKED", "STOP", "RESUME")
 _PATIENCE: Final = 20.0  # seconds for an answer; QEMU of a large machine may take seconds to start
+_LEAVING: Final = 2.0  # seconds to disconnect in
 # It would log the end of file that `close` causes.
 logging.getLogger("qemu.qmp").addHandler(logging.NullHandler())
 logging.getLogger("qemu.qmp").propagate = False
@@ -38,8 +39,8 @@ class Monitor:
         self._loop = asyncio.new_event_loop()
         # What fails is told to who asks; asyncio would print what nobody awaits, such as the end of file of `abandon`.
         self._loop.set_exception_handler(lambda _loop, _context: None)
-        self._thread = Thread(target=_serve, args=(self._loop,), name="kinst-monitor", daemon=True)
         self._client = QMPClient("kinst")
+        self._thread = Thread(target=_serve, args=(self._loop, self._client), name="kinst-monitor", daemon=True)
         self._events = deque[Mapping[str, Any]]()
         self._client.register_listener(EventListener(_EVENTS, self._note))
         connection.settimeout(0)
@@ -104,9 +105,12 @@ class Monitor:
             raise MonitorError(f"QEMU's monitor: {error}") from None
 
 
-def _serve(loop: asyncio.AbstractEventLoop) -> None:
+def _serve(loop: asyncio.AbstractEventLoop, client: QMPClient) -> None:
     """The thread of a monitor: runs its loop until that is stopped, and then what qemu.qmp has still to do."""
     loop.run_forever()
+    # Whoever abandons it, or finds that QEMU has ended, may have stopped the loop before the socket was closed.
+    with suppress(QMPError, ProtocolError, EOFError, OSError, TimeoutError):
+        loop.run_until_complete(asyncio.wait_for(client.disconnect(), _LEAVING))
     while tasks := asyncio.all_tasks(loop):
         for task in tasks:
             task.cancel()
