@@ -76,7 +76,7 @@ class AddressSpace:
         self._exact: int | None = None  # the address to which the trap path or a model stores, if pages are guarded
         self._is_guarded_store = False  # the running instruction's store was to one of them
         self.device_pages: set[int] = set()
-        self.open_pages = OpenPages(self._forget)
+        self.open_pages = OpenPages(self.forget)
         self.mirror: MirroredPages | None = None
         self._real: Callable[[int], int] = int  # the RAM's address for the engine's; a mirror has others
         self.nothing_at: tuple[int, int] | None = None  # the last access that faulted since nothing is there
@@ -122,7 +122,7 @@ class AddressSpace:
         self._memory.write(frames, code)
         for page in range(size >> 12):
             self._overlay[(address >> 12) + page] = (frames >> 12) + page
-        self._forget()
+        self.forget()
 
     def fill_overlay(self, address: int, code: bytes) -> None:
         """Write a trampoline, which is within a page and was never executed, into what `overlay` put there."""
@@ -131,7 +131,7 @@ class AddressSpace:
     def watch(self, watcher: CodeWatcher) -> None:
         """Let `watcher` decide what is executed in its pages."""
         self._watcher, self._watched = watcher, watcher.pages
-        self._forget()
+        self.forget()
 
     def guard(self, pages: Iterable[int], guard: StoreGuard) -> None:
         """Notify `guard` of the next store to each of some physical pages. This happens once for a page, and costs
@@ -142,7 +142,7 @@ class AddressSpace:
                 self._to_write if access is Access.WRITE else self._to_access[access] for access in Access
             )
         self._guard, self._guarded = guard, set(pages)
-        self._forget()
+        self.forget()
 
     def _noting(self, to_write: Callable[[int], int | None]) -> Callable[[int], int | None]:
         """The same function, which notes the address that it is called for: the TLB callback knows only the page."""
@@ -168,7 +168,7 @@ class AddressSpace:
         """Map (virtual, physical, size) ranges without the guest's help. With `is_all` nothing else is mapped: the
         guest has no MMU."""
         self._aliases, self._has_only_aliases = ranges, is_all
-        self._forget()
+        self.forget()
 
     def on_alias(self, reached: Callable[[int], None]) -> None:
         """Call `reached` with a physical page before an alias of it gets into the TLB."""
@@ -181,10 +181,10 @@ class AddressSpace:
 
     def ask_again(self) -> None:
         """Report all pages to `on_executable` again when they are executed."""
-        self._forget()
+        self.forget()
         self._memory.code_changed()  # else translated code jumps to translated code, and no fetch misses the TLB
 
-    def _forget(self) -> None:
+    def forget(self) -> None:
         """Drop all translations, since something other than the guest has changed them."""
         self._blocks.clear()
         self._walks.forget()
@@ -253,7 +253,7 @@ class AddressSpace:
         """Note a large mapping that may be in the TLB, now or later, since `_walks` gives it again."""
         blocks = self._blocks.setdefault(shift, set())
         if len(blocks) >= _MOST_BLOCKS:
-            self._forget()
+            self.forget()
             blocks = self._blocks.setdefault(shift, set())
         blocks.add(address >> shift)
 
@@ -373,13 +373,13 @@ class AddressSpace:
             self._real = self.mirror.real
             self._engine.map_window(MIRROR, MIRROR_SIZE, self.mirror, is_wide=True)
         self.mirror.watch(addresses, access, watcher)
-        self._forget()
+        self.forget()
 
     def unwatch_memory(self, watcher: MemoryWatcher) -> None:
         """Call it no more."""
         if self.mirror is not None:
             self.mirror.unwatch(watcher)
-            self._forget()
+            self.forget()
 
     # -- accesses of the trap path ------------------------------------------------------------------------------------
 

@@ -38,7 +38,9 @@ from kinst.runtime.machine.physical.unmodelled import Unmodelled
 from kinst.runtime.machine.serial_line import SerialLine
 from kinst.runtime.machine.timed import TimedDevices
 from kinst.runtime.machine.translation_switch import TranslationSwitch
+from kinst.runtime.machine.unclaimed import unclaimed_around
 from kinst.runtime.machine.watching.accesses import DeviceAccesses
+from kinst.runtime.machine.watching.found_memory import FoundMemory
 from kinst.runtime.paging.registry import new_walker
 from kinst.runtime.paging.walker import Access, PageFault
 from kinst.runtime.trap.trap import Port, TrapPath
@@ -83,7 +85,7 @@ class System:
             self.memory.add_ram(address, size)
         for alias in facts.aliases:
             self.memory.add_alias(alias.address, alias.size, alias.target)
-        self.unmodelled = Unmodelled(facts, self.engine.pc)
+        self.unmodelled = Unmodelled(facts, self.engine.pc, self.yield_cpu)
         known = self.unmodelled if self.unmodelled.is_used else None
         self.assumed = AssumedRegisters()
         self._bus, self.ports, self.open_bus = Bus(self._written, known), PortBus(self._written), Bus()
@@ -102,7 +104,8 @@ class System:
         self._wall_limit: int | None = None
         self._hooks = NO_HOOKS  # of the present run
         self._originals: list[Callable[[int, bytes], bytes]] = []
-        self._interludes: list[Interlude] = []
+        self.found_memory = FoundMemory(self.unmodelled, self.memory, self)
+        self._interludes: list[Interlude] = [self.found_memory]
         self._interrupt_watchers: list[InterruptWatcher] = []
         self.serial_line = SerialLine()
         self.cpus = [self._make_cpu(number) for number in range(configuration.cpus)]
@@ -124,6 +127,10 @@ class System:
 
     def _nothing_there(self, address: int, access: Access) -> PageFault | None:
         return self.exceptions.nothing_there(self.current, address, access)
+
+    def unclaimed(self, address: int) -> range | None:
+        """The addresses around a physical one at which nothing is; None if something is there."""
+        return unclaimed_around(address, self.facts, self.memory)
 
     # -- construction -------------------------------------------------------------------------------------------------
 

@@ -19,6 +19,7 @@ _MOST_REGISTERS: Final = 1 << 16
 _MOST_PLACES: Final = 16  # of a register's accesses that are remembered
 _WORD: Final = 4
 _FAULT: Final = Reads.FAULT
+_LIKE_MEMORY: Final = 128  # words of a page that were written: no device has so many registers that keep what they get
 
 
 @dataclass(slots=True, eq=False)
@@ -87,13 +88,15 @@ class Register:
 class Unmodelled:
     """What a board has at addresses of no device. `otherwise` of the machine's bus, and a window of its own."""
 
-    def __init__(self, facts: MachineFacts, place: Callable[[], int]) -> None:
-        """`place` gives the PC of the access that is under way."""
+    def __init__(self, facts: MachineFacts, place: Callable[[], int], on_memory: Callable[[], None]) -> None:
+        """`place` gives the PC of the access that is under way; `on_memory` is called when `like_memory` grows."""
         self._ranges, self._starts = facts.ranges, [one.address for one in facts.ranges]
-        self._unnamed, self._place = facts.unnamed, place
+        self._unnamed, self._place, self._on_memory = facts.unnamed, place, on_memory
         self._pages: list[int] = []  # the physical page of each page of the window
         self._frames: dict[int, int] = {}  # the other way round
         self._registers: dict[int, Register] = {}  # by physical address
+        self._written: dict[int, int] = {}  # physical page -> its words without a name that were written
+        self.like_memory: set[int] = set()  # pages of which many were
         self.reads = 0
         self.last: Register | None = None  # that was read
         self._on_read: Callable[[Register, int], None] | None = None
@@ -163,7 +166,27 @@ class Unmodelled:
         if register is None:
             return
         register.note(self._place())
+        if not register.writes and not register.is_named:
+            self._count_written(register.address // PAGE)
         register.put(address, size, value)
+
+    def _count_written(self, page: int) -> None:
+        count = self._written[page] = self._written.get(page, 0) + 1
+        if count == _LIKE_MEMORY and self.is_plain(page):
+            self.like_memory.add(page)
+            self._on_memory()
+
+    def is_plain(self, page: int) -> bool:
+        """Whether all of a physical page has no name, and reads as what was written and as 0 at first."""
+        at = bisect_right(self._starts, page * PAGE + PAGE - 1) - 1
+        is_named = at >= 0 and self._ranges[at].address + self._ranges[at].size > page * PAGE
+        return self._unnamed == Rule() and not is_named
+
+    def give_up(self, page: int) -> list[Register]:
+        """What is known of a physical page, which is RAM from now on."""
+        self._written.pop(page, None)
+        at = range(page * PAGE, (page + 1) * PAGE, _WORD)
+        return [self._registers.pop(address) for address in at if address in self._registers]
 
     def watch(self, on_read: Callable[[Register, int], None]) -> None:
         """Call `on_read` before each read, with its register and the PC of the block that reads."""

@@ -48,6 +48,10 @@ class DeviceAccesses:
         self._buses, self._ports, self._space, self._real = buses, ports, space, real
         self._watchers: list[AccessWatcher] = []
 
+    def is_watched(self) -> bool:
+        """Whether anybody is told of accesses."""
+        return bool(self._watchers)
+
     def watch(self, watcher: AccessWatcher) -> None:
         """Call `watcher` with each access from now on: with a read after it, with a write before it."""
         self._watchers.append(watcher)

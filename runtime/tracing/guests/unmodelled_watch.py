@@ -7,6 +7,7 @@ from kinst.runtime.machine.assumed_registers import AssumedRegister
 from kinst.runtime.machine.physical.frames import PAGE
 from kinst.runtime.machine.physical.unmodelled import Register
 from kinst.runtime.machine.system import System
+from kinst.runtime.machine.watching.found_memory import Found
 from kinst.runtime.tracing.host.whereabouts import Whereabouts
 from kinst.runtime.tracing.timers.periodic_check import PeriodicCheck
 
@@ -64,7 +65,14 @@ class UnmodelledWatch:
 
     def lines(self) -> tuple[str, ...]:
         """What was touched and assumed: a line for each register, or for each range if they are many."""
-        return (*self._memory_lines(), *self._system_lines())
+        return (*map(self._found_line, self._system.found_memory.found), *self._memory_lines(), *self._system_lines())
+
+    def _found_line(self, found: Found) -> str:
+        """A line for pages that are RAM since the guest used them as memory."""
+        who = ", ".join(self._who(found, _MOST_WHO))
+        where = f"{found.start:#x} to {found.stop:#x}"
+        written = f"since {found.written:,} words were written"
+        return f"assumed: {where}: memory, {written}; by {who}; see [memory] of a board file"
 
     def _system_lines(self) -> Iterator[str]:
         """A line for each system register whose bits nobody knows."""
@@ -100,7 +108,7 @@ class UnmodelledWatch:
             f"assumed: {_where(register)}: {_how_often(register)}{gave}; by {', '.join(self._who(register, _MOST_WHO))}"
         )
 
-    def _who(self, register: Register | AssumedRegister, most: int) -> Iterator[str]:
+    def _who(self, register: Register | AssumedRegister | Found, most: int) -> Iterator[str]:
         """The functions that access a register, those first that do it most often."""
         counts: dict[str, int] = {}
         for pc, count in register.places.items():

@@ -47,6 +47,10 @@ def shift(rd: int, rs1: int, amount: int, *, left: bool) -> int:
     return amount << 20 | rs1 << 15 | (1 if left else 5) << 12 | rd << 7 | 0x13
 
 
+def xor(rd: int, rs1: int, rs2: int) -> int:
+    return rs2 << 20 | rs1 << 15 | 4 << 12 | rd << 7 | 0x33
+
+
 def load(rd: int, base: int, offset: int = 0, *, size: int = 3) -> int:
     """`size` is log2 of the bytes."""
     return (offset & 0xFFF) << 20 | base << 15 | size << 12 | rd << 7 | 0x03

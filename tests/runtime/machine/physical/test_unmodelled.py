@@ -33,7 +33,7 @@ def board(*ranges: RangeFacts, unnamed: Rule | None = None) -> MachineFacts:
 
 
 def registers(*ranges: RangeFacts, unnamed: Rule | None = None) -> Unmodelled:
-    return Unmodelled(board(*ranges, unnamed=unnamed), lambda: CODE)
+    return Unmodelled(board(*ranges, unnamed=unnamed), lambda: CODE, lambda: None)
 
 
 @pytest.mark.parametrize(
