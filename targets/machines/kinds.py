@@ -20,8 +20,14 @@ class KindFacts:
 KINDS: Final[Mapping[str, KindFacts]] = {
     # UARTs
     "bcm2835-aux-uart": KindFacts(0x40, file="uart16550"),
+    "cdns-uart": KindFacts(0x1000, file="fifo_uart"),
     "dw-apb-uart": KindFacts(0x100, {"reg-shift": 2, "reg-io-width": 4}, file="spaced"),
+    "exynos-uart": KindFacts(0x100, file="fifo_uart"),
+    "geni-uart": KindFacts(0x4000, file="packed_uart"),
+    "imx-uart": KindFacts(0x4000, file="fifo_uart"),
+    "lpuart": KindFacts(0x1000, file="fifo_uart"),
     "meson-uart": KindFacts(0x18, file="fifo_uart"),
+    "msm-uartdm": KindFacts(0x200, file="packed_uart"),
     "mvebu-uart": KindFacts(0x18, file="fifo_uart"),
     "ns16550": KindFacts(0x100, {"reg-shift": 0, "reg-io-width": 1}, file="uart16550"),
     "pl011": KindFacts(0x1000),

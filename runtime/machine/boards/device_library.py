@@ -48,7 +48,8 @@ def no_line(_level: bool) -> None:  # noqa: FBT001 - an interrupt line is its le
 
 def attach_device(machine: Machine, name: str, facts: DeviceFacts, line: Callable[[int], Line]) -> None:
     """Make a device and attach it; one that acts by itself as such, too."""
-    wire = Wire(machine.serial_line, machine.console_output) if name == CONSOLE else Wire(SerialLine(), lambda _: None)
+    # All that is sent is printed, since firmware may use another UART than its tree says; typed is at the console only.
+    wire = Wire(machine.serial_line if name == CONSOLE else SerialLine(), machine.console_output)
     own = no_line if facts.interrupt is None else line(facts.interrupt)
     place = Place(machine, facts, wire, own)
     device = _virtio(place, line) if facts.model == "virtio-mmio" else _made(place, name)
@@ -102,6 +103,12 @@ def _fifo_uart(place: Place) -> Device:
     from kinst.runtime.machine.devices.uarts.fifo_uart import LAYOUTS, FifoUart
 
     return FifoUart(LAYOUTS[place.facts.model], place.wire.console_output, place.wire.serial_line)
+
+
+def _packed_uart(place: Place) -> Device:
+    from kinst.runtime.machine.devices.uarts.packed_uart import PACKED, PackedUart
+
+    return PackedUart(PACKED[place.facts.model], place.wire.console_output, place.wire.serial_line)
 
 
 def _pl011(place: Place) -> Device:
@@ -174,11 +181,17 @@ MAKERS: Final[dict[str, Callable[[Place], Device]]] = {
     "bcm2835-aux-uart": _ns16550,
     "bcm2835-mailbox": _mailbox,
     "bcm2835-timer": _system_timer,
+    "cdns-uart": _fifo_uart,
     "cfi-flash": _flash,
     "dw-apb-uart": _ns16550,
+    "exynos-uart": _fifo_uart,
     "fw-cfg": _fw_cfg,
+    "geni-uart": _packed_uart,
     "goldfish-rtc": _goldfish_rtc,
+    "imx-uart": _fifo_uart,
+    "lpuart": _fifo_uart,
     "meson-uart": _fifo_uart,
+    "msm-uartdm": _packed_uart,
     "mvebu-uart": _fifo_uart,
     "ns16550": _ns16550,
     "pci-ecam": _pci,

@@ -4,16 +4,17 @@ else that has registers as a named range (Devicetree Specification 0.4, chapters
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from kinst.runtime.machine.devices.fdt import Node
 from kinst.runtime.machine.devices.fdt_reader import unflatten
 from kinst.targets.errors import MachineError
 from kinst.targets.machines.board_file import CPUS
+from kinst.targets.machines.kinds import KINDS
 
-_TI_UART: Final = "ti,am654-uart"
-_IMPLIED: Final = {"reg-shift": 2, "reg-io-width": 4}  # of a TI UART: its trees leave them to the driver
+_WIDE: Final = frozenset({"ti,am654-uart", "mediatek,mt6577-uart"})  # 16550s in words of 32 bits
+_IMPLIED: Final = {"reg-shift": 2, "reg-io-width": 4}  # of these: their trees leave it to the driver
 _KINDS: Final = {
     "arm,pl011": "pl011",
     "brcm,bcm2835-pl011": "pl011",
@@ -21,7 +22,20 @@ _KINDS: Final = {
     "snps,dw-apb-uart": "dw-apb-uart",
     "ns16550a": "ns16550",
     "ns16550": "ns16550",
-    _TI_UART: "ns16550",
+    "ti,am654-uart": "ns16550",
+    "mediatek,mt6577-uart": "ns16550",
+    "nvidia,tegra20-uart": "ns16550",
+    "cdns,uart-r1p12": "cdns-uart",
+    "xlnx,xuartps": "cdns-uart",
+    "qcom,geni-debug-uart": "geni-uart",
+    "qcom,geni-uart": "geni-uart",
+    "qcom,msm-uartdm": "msm-uartdm",
+    "samsung,exynos4210-uart": "exynos-uart",
+    "samsung,exynos5433-uart": "exynos-uart",
+    "samsung,exynos850-uart": "exynos-uart",
+    "fsl,imx6q-uart": "imx-uart",
+    "fsl,imx21-uart": "imx-uart",
+    "fsl,imx7ulp-lpuart": "lpuart",
     "amlogic,meson-uart": "meson-uart",
     "amlogic,meson-gx-uart": "meson-uart",
     "marvell,armada-3700-uart": "mvebu-uart",
@@ -226,6 +240,7 @@ def _timebase(found: _Found, *, is_riscv: bool) -> Iterator[str]:
 def _start(found: _Found, *, is_riscv: bool) -> Iterator[str]:
     if is_riscv:
         yield from ('level = "S" # "M" for firmware', 'a0 = "cpu"', 'a1 = "fdt"')
+        yield '# device-tree = "behind" # for a U-Boot that looks for its tree behind its own bytes'
         return
     psci = found.nodes.get("/psci")
     is_hypervised = psci is not None and _texts(psci, "method") == ["hvc"]
@@ -283,18 +298,26 @@ def _devices(root: Node, found: _Found, taken: list[range], *, is_riscv: bool) -
     if not console:
         console = next((one.path for one in found.places if _kind(one) in _UARTS), "")
     names: set[str] = set()
-    for one in found.places:
+    for one in sorted(found.places, key=lambda place: place.path != console):  # the console first, then as they come
         kind = _kind(one)
-        if not kind or one.index > (kind in _PARTS) or (kind in _UARTS and one.path != console):
+        if not kind or one.index > (kind in _PARTS):
             continue
         if one.index == 1:
             kind = _PARTS[kind]
-        if _overlaps(one, taken):
+        whole = _window(one, kind) if kind in _UARTS else one
+        if _overlaps(whole, taken):
             continue
-        taken.append(range(one.address, one.end))
+        taken.append(range(whole.address, whole.end))
         name = _unique("console" if one.path == console else _name(one), one, names)
-        yield from ("", f"[devices.{name}]", f'kind = "{kind}"', f"address = {_hex(one.address)}")
+        is_other = kind in _UARTS and one.path != console
+        comment = " # what it sends is printed, too: firmware may use another UART than Linux" if is_other else ""
+        yield from ("", f"[devices.{name}]{comment}", f'kind = "{kind}"', f"address = {_hex(one.address)}")
         yield from _details(one, kind, is_riscv=is_riscv)
+
+
+def _window(one: _Place, kind: str) -> _Place:
+    """A UART's place with all that our device answers: some trees have several in a page."""
+    return replace(one, size=max(one.size, KINDS[kind].size or 0))
 
 
 def _details(one: _Place, kind: str, *, is_riscv: bool) -> Iterator[str]:
@@ -309,7 +332,7 @@ def _details(one: _Place, kind: str, *, is_riscv: bool) -> Iterator[str]:
         yield f"interrupt = {number}"
     if kind in ("ns16550", "dw-apb-uart"):
         for name, default in (("reg-shift", 0), ("reg-io-width", 1)):
-            implied = _IMPLIED.get(name, default) if _TI_UART in _texts(one.node, "compatible") else default
+            implied = _IMPLIED.get(name, default) if not _WIDE.isdisjoint(_texts(one.node, "compatible")) else default
             if (given := _number(one.node, name, implied)) != default and given <= 8:
                 yield f"{name} = {given}"
     if kind == "plic":

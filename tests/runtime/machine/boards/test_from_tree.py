@@ -78,6 +78,27 @@ def test_addresses_are_translated(tmp_path: Path) -> None:
     assert facts.ranges == ()
 
 
+def test_all_uarts_are_devices(tmp_path: Path) -> None:
+    """Two of them are in a page that the first one's device answers as a whole; the console is not the first."""
+    uarts = [
+        Node(f"serial@{at:x}", {"compatible": kind, "reg": at.to_bytes(4, "big") + size.to_bytes(4, "big")})
+        for kind, at, size in (
+            ("arm,pl011", 0x1000, 0x200),
+            ("arm,pl011", 0x1200, 0x200),
+            ("fsl,imx6q-uart", 0x3089_0000, 0x1_0000),
+            ("qcom,geni-debug-uart", 0x99_4000, 0x4000),
+        )
+    ]
+    root = soc(*uarts)
+    root.add("chosen", {"stdout-path": "/soc/serial@30890000:115200"})
+    made = board_of(tmp_path, flatten(root))
+    assert [(name, one.model, one.address) for name, one in made.devices.items()] == [
+        ("console", "imx-uart", 0x3089_0000),
+        ("serial", "pl011", 0x1000),
+        ("serial-994000", "geni-uart", 0x99_4000),
+    ]
+
+
 def test_ram_that_the_tree_does_not_name_is_where_no_device_is(tmp_path: Path) -> None:
     facts = board_of(tmp_path, flatten(soc(Node("a@1c28000", {"reg": (0x1C2_8000, 0x400)}))))
     assert (facts.ram_base, facts.ram_size) == (0x4000_0000, 512 << 20)
