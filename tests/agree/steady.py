@@ -23,8 +23,12 @@ _LOOKS: Final = (Look.PROBE, Look.REGISTERS, Look.LATER, Look.NOW)
 _FORMS: Final = (("fbt::{name}:entry", 70), ("fbt::{name}:return", 25), ("{part}", 5))
 # Called first, with registers left as each machine begins; and what reads its device tree.
 _OF_MACHINES: Final = ("start_high", "kmain", "machine_start")
-# Called at ticks of the clock, of which a QEMU on a busy host has more.
-_OF_TICKS: Final = ("callout_process", "critical_exit_preempt")
+# Called at ticks of the clock, of which a QEMU on a busy host has more; and callouts, which begin with registers as what
+# a tick interrupted leaves them.
+_OF_TICKS: Final = (
+    *("callout_process", "critical_exit_preempt", "callout_execute"),
+    *("if_poll", "if_sample", "if_watchdog", "clock_stop"),
+)
 _OF_COUNTS: Final = ("count()", "sum(3)", "max(id)", "avg(7)", "quantize(5)")
 _AT_ENTRIES: Final = ("caller", "stack(2)", "stack(3)", "stackdepth")  # within a function they may not be recorded
 _FIRST: Final = ("g0 = 5", "arr[1] = 3", "self->a = 7", "gs = strjoin(gs, probename)")
