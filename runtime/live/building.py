@@ -26,11 +26,10 @@ from kinst.runtime.live.loading import invocation
 from kinst.runtime.live.panic import ConsolePanic
 from kinst.runtime.live.qemu import Qemu
 from kinst.runtime.live.ram import SharedRam
+from kinst.runtime.live.room.driving import Driver
 from kinst.runtime.live.room.layout import Layout, in_room
-from kinst.runtime.live.room.mapping import Mapper
 from kinst.runtime.live.room.reserving import may_move_itself
 from kinst.runtime.live.room.rooms import Room, labelled, mapper_of, may_have_room, room_of
-from kinst.runtime.live.room.stopping import Stopping
 from kinst.runtime.live.silence import Silence, silence_reason
 from kinst.runtime.live.standalone_image import StandaloneImage, standalone_image
 from kinst.runtime.live.timebase import timebase_of
@@ -286,7 +285,7 @@ def _mapper(
     qemu: Qemu,
     ram: SharedRam,
     warn: Callable[[str], None],
-) -> Mapper | Stopping:
+) -> Driver:
     """Keeps the room free, and maps it. Raises MachineError."""
 
     def moved(by: int) -> None:

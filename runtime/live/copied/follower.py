@@ -38,7 +38,7 @@ class Copy:
 
 
 class Follower:
-    """Follows one guest's image to its copy."""
+    """Follows one guest's image to its copy; implements `kinst.runtime.live.room.driving.Follows`."""
 
     interval = _OFTEN
 
@@ -72,26 +72,13 @@ class Follower:
         self._stops, self._is_followed = 0, False
         debugger.watch_reads(self._needles)
 
-    @property
-    def is_done(self) -> bool:
-        """Whether the guest is not stopped any more."""
-        return self._debugger.has_left
-
-    def poll(self) -> None:
-        """Called often. Raises MachineError: the image cannot be followed to its copy, or QEMU is gone."""
-        if self._debugger.has_stopped():
-            self._at_stop()
-
-    def close(self) -> None:
-        """Leave a guest that is at its end."""
-        self._debugger.close()
-
     def check(self) -> None:
         """Called at the end. Raises MachineError: there is a copy that nobody was seen to make."""
         if not self._is_followed and (distance := self._distance()) is not None:
             raise MachineError(f"{self._went(distance)} unseen: what it did and counted then means nothing")
 
-    def _at_stop(self) -> None:
+    def at_stop(self) -> None:
+        """See `Follows`. Raises MachineError: the image cannot be followed to its copy, or QEMU is gone."""
         self._stops += 1
         distance = self._distance()
         if distance is not None:

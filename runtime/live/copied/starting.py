@@ -16,6 +16,7 @@ from kinst.runtime.live.loading import loading_of
 from kinst.runtime.live.qemu import Qemu
 from kinst.runtime.live.ram import SharedRam
 from kinst.runtime.live.room.debugger import Debugger
+from kinst.runtime.live.room.driving import Driver
 from kinst.runtime.live.room.layout import kernel_of
 from kinst.runtime.live.standalone_image import StandaloneImage
 from kinst.targets.elf.header import PT_LOAD
@@ -94,7 +95,7 @@ def follower(
     hits: Hits,
     *,
     is_told: bool,
-) -> Follower | None:
+) -> Driver | None:
     """Who follows the image to its copy; None: it is not in memory yet, and not one that may copy itself.
 
     Args:
@@ -119,7 +120,8 @@ def follower(
     places = range(0) if back is None else back.copies
     code = None if back is None else lambda distance: code_for_copy(original(), manifest, distance, progress)
     copy = Copy(code, places, start)
-    return Follower(alone.image, manifest, start - manifest.trampolines[0], copy, ram, Debugger(qemu.stub), hits.follow)
+    debugger, bias = Debugger(qemu.stub), start - manifest.trampolines[0]
+    return Driver(debugger, Follower(alone.image, manifest, bias, copy, ram, debugger, hits.follow))
 
 
 def is_followed(alone: StandaloneImage, command: QemuCommand) -> bool:

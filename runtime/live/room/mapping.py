@@ -57,7 +57,7 @@ class _State(Enum):
 
 
 class Mapper:
-    """Adds the room of one guest to its tables."""
+    """Adds the room of one guest to its tables; implements `kinst.runtime.live.room.driving.Follows`."""
 
     interval = _OFTEN
 
@@ -93,24 +93,11 @@ class Mapper:
         self._stops |= {(one.link + self._moved) % _ADDRESSES: one for one in self._known if one.is_linked}
         self._debugger.set_breakpoints(self._stops)
 
-    @property
-    def is_done(self) -> bool:
-        """Whether the guest is not stopped any more."""
-        return self._debugger.has_left
-
-    def poll(self) -> None:
-        """Called often. Raises MachineError: the kernel moves, or QEMU is gone."""
-        if self._debugger.has_stopped():
-            self._at_stop()
-
-    def close(self) -> None:
-        """Leave a guest that is at its end."""
-        self._debugger.close()
-
     def check(self) -> None:
-        """See `Stops`: tables that lack the room show themselves."""
+        """See `Follows`: tables that lack the room show themselves."""
 
-    def _at_stop(self) -> None:
+    def at_stop(self) -> None:
+        """See `Follows`. Raises MachineError: the kernel moves, or QEMU is gone."""
         at = self._debugger.register(_PC)
         if at in self._stops:
             self._stopped(self._stops[at])

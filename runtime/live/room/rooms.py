@@ -7,6 +7,7 @@ from dataclasses import replace
 from kinst.runtime.live.ram import SharedRam
 from kinst.runtime.live.room.behind import Behind, behind_of, may_be_behind
 from kinst.runtime.live.room.debugger import Debugger
+from kinst.runtime.live.room.driving import Driver
 from kinst.runtime.live.room.high_map import COUNTER, HighMap
 from kinst.runtime.live.room.layout import Layout, kernel_of, layout_of
 from kinst.runtime.live.room.mapping import Mapper, Place
@@ -45,7 +46,7 @@ def mapper_of(
     *,
     on_moved: Callable[[int], None],
     keeps_seed: bool,
-) -> Mapper | Stopping:
+) -> Driver:
     """Keeps the room free, and maps it in a guest that has not begun. `code`: the physical address of its trampolines.
     `on_moved`: see `Mapper`; `keeps_seed`: see `reserve`. Raises MachineError."""
     sites = manifest.sites["address"]
@@ -55,7 +56,9 @@ def mapper_of(
             end = max(one.address + one.size for one in image.segments)
             place = Place(room, code, text, end - room.start)
             reserve(memory, place.physical(room.start), room.size, keeps_seed=keeps_seed)
-            return Mapper(image, manifest, place, memory, Debugger(stub), on_moved)
+            debugger = Debugger(stub)
+            return Driver(debugger, Mapper(image, manifest, place, memory, debugger, on_moved))
         case Behind():
             debugger = Debugger(stub)
-            return Stopping(HighMap(image, room, text, memory, debugger).stops(), COUNTER, debugger)
+            high_map = HighMap(image, room, text, memory, debugger)
+            return Driver(debugger, Stopping(high_map.stops(), COUNTER, debugger))

@@ -23,7 +23,7 @@ Stops = Generator[Stop, int, None]  # is sent the breakpoint that was hit
 
 
 class Stopping:
-    """Lets a guest stop where it is to; like `kinst.runtime.live.room.mapping.Mapper`."""
+    """Lets a guest stop where it is to; implements `kinst.runtime.live.room.driving.Follows`."""
 
     def __init__(self, stops: Stops, counter: int, debugger: Debugger) -> None:
         """The guest is paused and has not begun. `counter`: the program counter's number for gdb. Raises StubError."""
@@ -32,28 +32,15 @@ class Stopping:
         debugger.set_breakpoints(self._stop.breakpoints)
 
     @property
-    def is_done(self) -> bool:
-        """Whether the guest is not stopped any more."""
-        return self._debugger.has_left
-
-    @property
     def interval(self) -> int:
-        """See `kinst.runtime.live.guest.Stops`."""
+        """See `Follows`."""
         return _OFTEN if self._stop.is_soon else _SELDOM
 
     def check(self) -> None:
-        """See `kinst.runtime.live.guest.Stops`: what lacks the room shows itself."""
+        """See `Follows`: what lacks the room shows itself."""
 
-    def poll(self) -> None:
-        """Called often. Raises MachineError: what a stop is for cannot be done, or QEMU is gone."""
-        if self._debugger.has_stopped():
-            self._at_stop()
-
-    def close(self) -> None:
-        """Leave a guest that is at its end."""
-        self._debugger.close()
-
-    def _at_stop(self) -> None:
+    def at_stop(self) -> None:
+        """See `Follows`. Raises MachineError: what a stop is for cannot be done, or QEMU is gone."""
         at = self._debugger.register(self._counter)
         if at in self._stop.breakpoints:
             try:
