@@ -2,7 +2,7 @@
 
 One `Gicv3` has the state; the distributor, the redistributors and the system registers of the CPUs are its windows
 (`gicv3_windows.py`, `gicv3_registers.py`). Affinity routing is always on, and there are no LPIs, as without an ITS.
-Priorities have five bits. Interrupts are numbered as in `gicv2.py`.
+Priorities have five bits. Interrupts are numbered as in `gic_banks.py`.
 """
 
 from collections.abc import Callable, Sequence
@@ -11,7 +11,7 @@ from enum import IntEnum
 from typing import Final
 
 from kinst.runtime.machine.device import Line
-from kinst.runtime.machine.devices.arm.gicv2 import IDLE, PRIVATE, SPURIOUS, Bank, CurrentCpu
+from kinst.runtime.machine.devices.arm.gic_banks import IDLE, PRIVATE, SPURIOUS, Bank, Banks, CurrentCpu
 
 PRIORITIES: Final = 0xF8
 EVERYBODY: Final = 1 << 31  # GICD_IROUTER.Interrupt_Routing_Mode, which this controller lacks
@@ -60,7 +60,7 @@ class Interface:
             self.running = IDLE
 
 
-class Gicv3:
+class Gicv3(Banks):
     """The controller's state.
 
     `lines`: for each CPU, its inputs for interrupts of group 0, of group 1 and, if there are two states, of secure
@@ -76,11 +76,9 @@ class Gicv3:
         is_secure: Callable[[], bool] | None = None,
     ) -> None:
         """Nothing is enabled, and everything is in group 0."""
-        self.interrupts, self.current = interrupts, current
+        super().__init__([Bank(0, PRIVATE, edge=0xFFFF) for _ in lines], interrupts, current)
         self._is_secure = is_secure
         self.control = 0 if is_secure else DISABLE_SECURITY
-        self.shared = Bank(PRIVATE, interrupts - PRIVATE)
-        self.private = [Bank(0, PRIVATE, edge=0xFFFF) for _ in lines]
         self.modifiers = {id(bank): 0 for bank in (self.shared, *self.private)}  # GICD_IGRPMODR, by bank
         self.routes = [0] * (interrupts - PRIVATE)  # GICD_IROUTER
         self.asleep = [True] * len(lines)  # GICR_WAKER
@@ -105,21 +103,6 @@ class Gicv3:
         else:
             self.control = self.control & ~2 | value & 2
 
-    def spi(self, number: int) -> Line:
-        """The input of shared interrupt `number`, counted from 0."""
-        return self._input(self.shared, number)
-
-    def ppi(self, cpu: int, interrupt: int) -> Line:
-        """The input of a CPU's private interrupt (16 to 31)."""
-        return self._input(self.private[cpu], interrupt)
-
-    def _input(self, bank: Bank, index: int) -> Line:
-        def drive(level: bool) -> None:  # noqa: FBT001 - an interrupt line is its level
-            if bank.drive(index, level):
-                self.update()
-
-        return drive
-
     def groups(self, bank: Bank) -> tuple[int, int, int]:
         """The interrupts of a bank as bits, by `Group`."""
         modifier = self.modifiers[id(bank)] if self.has_states else 0
@@ -138,21 +121,12 @@ class Gicv3:
                 bank.change("latched", 0, 1 << interrupt)
         self.update()
 
-    def best(self, cpu: int) -> tuple[int, int]:
-        """The pending interrupt with the highest priority for a CPU, and that priority; SPURIOUS if there is none."""
-        best, priority = SPURIOUS, IDLE
-        for bank in (self.private[cpu], self.shared):
-            candidates = bank.pending & bank.enabled & ~bank.active & self._enabled(bank)
-            while candidates:
-                index = (candidates & -candidates).bit_length() - 1
-                candidates &= candidates - 1
-                is_ours = bank.first == 0 or self.routes[index] == cpu
-                if is_ours and bank.priority[index] < priority:
-                    best, priority = bank.first + index, bank.priority[index]
-        return best, priority
+    def is_for(self, cpu: int, index: int) -> bool:
+        """See `Banks`."""
+        return self.routes[index] == cpu
 
-    def _enabled(self, bank: Bank) -> int:
-        """The interrupts whose group is enabled in GICD_CTLR."""
+    def enabled_groups(self, bank: Bank) -> int:
+        """See `Banks`."""
         return sum(bits & (1 << bank.count) - 1 for n, bits in enumerate(self.groups(bank)) if self.control >> n & 1)
 
     def update(self) -> None:
@@ -208,7 +182,3 @@ class Gicv3:
             bank = self.bank(interrupt)
             bank.change("active", 1 << interrupt - bank.first, 0)
             self.update()
-
-    def bank(self, interrupt: int) -> Bank:
-        """The bank that has an interrupt, as the current CPU sees it."""
-        return self.private[self.current()] if interrupt < PRIVATE else self.shared

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from kinst.runtime.machine.devices.arm.gicv2 import IDLE, SPURIOUS
+from kinst.runtime.machine.devices.arm.gic_banks import IDLE, SPURIOUS
 from kinst.runtime.machine.devices.arm.gicv3 import Gicv3, Group, Interface
 from kinst.runtime.machine.exception_model import SystemRegister
 

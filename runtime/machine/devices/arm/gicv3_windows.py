@@ -7,7 +7,7 @@ A non-secure access sees group 1 only: the bits of others are 0, and priorities 
 from dataclasses import dataclass
 from typing import Final
 
-from kinst.runtime.machine.devices.arm.gicv2 import PRIVATE, Bank
+from kinst.runtime.machine.devices.arm.gic_banks import PRIVATE, Bank
 from kinst.runtime.machine.devices.arm.gicv3 import DISABLE_SECURITY, PRIORITIES, Gicv3
 
 FRAME: Final = 0x1_0000
