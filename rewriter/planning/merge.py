@@ -56,7 +56,8 @@ def _renumbered(
     moved = fresh.copy()
     moved["function"] = function_of[fresh["function"]]
     is_static = fresh["kind"] == ProbeKind.SDT
-    moved["offset"][is_static] = static_of[fresh["offset"][is_static]]
+    static = fresh["offset"][is_static]
+    moved["offset"][is_static] = static_of[static]
     return moved
 
 

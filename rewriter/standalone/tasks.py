@@ -147,7 +147,8 @@ def tasks(manifest: Manifest, standalone: Standalone, image: Image) -> Tasks:
 def _kinds(manifest: Manifest) -> NDArray[np.bool_]:
     """(sites, kinds): whether a site has a probe of a kind."""
     found = np.zeros((len(manifest.sites), len(ProbeKind)), np.bool_)
-    found[manifest.enablings["site"], manifest.probes["kind"][manifest.enablings["probe"]]] = True
+    site, kind = manifest.enablings["site"], manifest.probes["kind"][manifest.enablings["probe"]]
+    found[site, kind] = True
     return found
 
 

@@ -105,7 +105,8 @@ class SiteDeliveries:
         record, probes = manifest.sites, manifest.probes
         self._displaced = displaced
         self._reasons = (*_REASONS, *(one.why for one in actions.deliveries))
-        enablings = manifest.enablings[actions.is_active()[manifest.enablings["probe"]]]
+        is_active = actions.is_active()[manifest.enablings["probe"]]
+        enablings = manifest.enablings[is_active]
         site, probe = enablings["site"], enablings["probe"]
         kind = probes["kind"][probe]
         # Per enabling at first. The reasons of actions are numbered after those of sites.

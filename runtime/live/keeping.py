@@ -88,7 +88,9 @@ class Keeping:
     def _record(self, clause: Clause, chosen: NDArray[np.bool_], fields: Iterable[str]) -> None:
         """Let the hits of these probes be recorded with these fields, and with the CPU if that can be."""
         enablings, sites = self._manifest.enablings, np.zeros(len(self._manifest.sites), np.bool_)
-        sites[enablings["site"][chosen[enablings["probe"]]]] = True
+        is_chosen = chosen[enablings["probe"]]
+        rows = enablings["site"][is_chosen]
+        sites[rows] = True
         self._wanted.add(sites, fields)
         if len(joined((*self._own, *fields))) > MOST_FIELDS:
             raise KinstError(f"{clause.description}: a record has {MOST_FIELDS} fields at most: read fewer")
@@ -112,7 +114,9 @@ class Keeping:
         """Look at what the image that was made has. Raises KinstError: a clause would never run."""
         manifest, gone = self._manifest, np.zeros(len(self._manifest.probes), np.bool_)
         lost = ~np.isin(manifest.sites["address"], made.sites["address"])
-        gone[manifest.enablings["probe"][lost[manifest.enablings["site"]]]] = True
+        is_lost = lost[manifest.enablings["site"]]
+        of_lost = manifest.enablings["probe"][is_lost]
+        gone[of_lost] = True
         left = self._identifiers[~gone]
         for clause, probes in self._clauses:
             own = np.intersect1d(probes, self._identifiers)

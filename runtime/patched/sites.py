@@ -189,8 +189,8 @@ class SiteTable:
         return self._with_probes(self.active)
 
     def _with_probes(self, rows: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        enablings, found = self.manifest.enablings, np.zeros(len(self._addresses), np.bool_)
-        found[enablings["site"][rows[enablings["probe"]]]] = True
+        found, is_chosen = np.zeros(len(self._addresses), np.bool_), rows[self.manifest.enablings["probe"]]
+        found[self.manifest.enablings["site"][is_chosen]] = True
         return found
 
     def arm(self, memory: "GuestRam", trap: TrapPath) -> None:

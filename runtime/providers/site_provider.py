@@ -105,7 +105,8 @@ def matching_rows(manifest: Manifest, rows: Rows, pattern: ProbeName) -> Rows:
         rows = rows[_is_at(manifest, rows, pattern.address)]
     elif pattern.function and pattern.function != "*":
         names = (manifest.function_name(row) for row in range(len(manifest.functions)))
-        rows = rows[matching(pattern.function, names)[manifest.probes["function"][rows]]]
+        functions = manifest.probes["function"][rows]
+        rows = rows[matching(pattern.function, names)[functions]]
     return rows[_has_name(manifest, rows, pattern)] if pattern.name and pattern.name != "*" else rows
 
 

@@ -104,7 +104,9 @@ class Admission:
         """The fields that the records of all sites of some probes have, which are chosen among the manifest's; None: a
         site only counts."""
         enablings = self._manifest.enablings
-        forms = np.unique(self._manifest.site_forms[enablings["site"][chosen[enablings["probe"]]]]).tolist()
+        is_chosen = chosen[enablings["probe"]]
+        sites = enablings["site"][is_chosen]
+        forms = np.unique(self._manifest.site_forms[sites]).tolist()
         if forms[:1] == [-1]:
             return None
         return frozenset.intersection(*(frozenset(self._kept.record_forms[form]) for form in forms))

@@ -78,7 +78,9 @@ AMD64 = arch_by_name("amd64")
 
 def rows_of(manifest: Manifest, kind: ProbeKind) -> list[int]:
     enablings = manifest.enablings
-    return sorted(set(enablings["site"][manifest.probes["kind"][enablings["probe"]] == kind].tolist()))
+    kinds = manifest.probes["kind"][enablings["probe"]]
+    sites = enablings["site"][kinds == kind]
+    return sorted(set(sites.tolist()))
 
 
 def test_a_site_is_delivered_as_the_dearest_of_its_probes(manifest: Manifest) -> None:
