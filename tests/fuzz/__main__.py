@@ -1,4 +1,5 @@
-"""`poe fuzz`: fuzz all kinds, or those that are named, and print a row for each; exit status 1 if anything is found.
+"""`poe fuzz`: fuzz all kinds, or those that are named, and print a row for each; exit status 1 if anything is found,
+or if a kind had no input at all.
 
     python -m tests.fuzz --seconds 3600 --kind programs --kind traffic --seed 7
 
@@ -27,15 +28,16 @@ def main() -> int:
     given = parser.parse_args()
     kinds = [KINDS[name] for name in given.kind or KINDS]
     print(f"{'kind':<12}{'inputs':>12}" + "".join(f"{harm:>12}" for harm in Harm))
-    total = Report("all")
+    total, idle = Report("all"), 0
     for report in searched(kinds, given.seed, given.seconds, min(given.jobs, len(kinds))):
         print(_row(report), flush=True)
         for what, found in report.found.items():
             print(f"    {what}\n    {found.input[:4000]}", flush=True)
         total.inputs += report.inputs
+        idle += not report.inputs
         total.found |= {f"{report.kind}: {what}": found for what, found in report.found.items()}
     print(_row(total))
-    return 1 if total.found else 0
+    return 1 if total.found or idle else 0
 
 
 if __name__ == "__main__":
