@@ -45,14 +45,35 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+# All in one process, one after the other: each imports there what those before it did not.
+_ONE_AFTER_THE_OTHER = """
+import sys
+from pathlib import Path
+from kinst.rewriter.commandline import entry
+for function, *arguments in {commands!r}:
+    sys.argv = [function, *arguments]
+    try:
+        getattr(entry, function)()
+    except SystemExit as ending:
+        assert not ending.code, (function, ending.code)
+    assert not Path("trap").exists(), (function, Path("trap").read_text())
+"""
+
+
 def test_no_command_imports_from_it(folder: Path) -> None:
-    for function, *arguments in COMMANDS:
-        code = f"from kinst.rewriter.commandline.entry import {function} as main; main()"
-        # As the scripts that pip installs: they lie elsewhere, and Python looks beside them.
-        command = [sys.executable, "-P", "-c", code, *arguments]
-        done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, f"{function}: {done.stdout}{done.stderr}"
-        assert not (folder / "trap").exists(), f"{function}: {(folder / 'trap').read_text()}"
+    # As the scripts that pip installs: they lie elsewhere, and Python looks beside them.
+    command = [sys.executable, "-P", "-c", _ONE_AFTER_THE_OTHER.format(commands=COMMANDS)]
+    done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert not (folder / "trap").exists()
+    assert {path.name for path in folder.iterdir()} >= {"patched.elf", "report.html", "out.parquet", "samples"}
+
+
+def test_one_that_does_is_seen(folder: Path) -> None:
+    command = [sys.executable, "-c", _ONE_AFTER_THE_OTHER.format(commands=COMMANDS[1:2])]
+    done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert (folder / "trap").exists()
 
 
 def test_a_trap_would_be_seen(folder: Path) -> None:

@@ -123,7 +123,7 @@ def stopped(process: "subprocess.Popen[bytes]", journal: Path, end: signal.Signa
 
 def test_what_was_done_is_not_done_again_after_the_process_was_stopped(folder: Path) -> None:
     """Each task is refused in no time; there are so many that the process is stopped long before the last."""
-    count = 120
+    count = 60
     probes = json.dumps([f"fbt::f{number}:entry" for number in range(count)])
     (folder / "many.toml").write_text(f'[[rewrite]]\nimages = "torn.elf"\nprobes = {probes}\n')
     out = folder / "out"
