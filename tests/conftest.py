@@ -6,6 +6,15 @@ from collections.abc import Iterator
 import pytest
 
 from kinst.rewriter.commandline.entry import NEW_OBJECTS
+from tests.gated import of_later_turns, takes_turns
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Before those that are long are left out."""
+    found = {item.nodeid: item for item in items if takes_turns(item) and not item.get_closest_marker("long")}
+    for name in of_later_turns(found):
+        found[name].add_marker(pytest.mark.long)
 
 
 def pytest_collection_finish() -> None:

@@ -1,12 +1,27 @@
 """Which parameters of a test the gate runs, where one image shows the rule and the others take long."""
 
-from collections.abc import Callable, Sequence
-from typing import TypeVar
+import re
+import zlib
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Final, TypeVar
 
 import pytest
 
+from kinst.targets.arch.registry import NAMES
+
 Value = TypeVar("Value")
 Other = TypeVar("Other")
+# Whose rules know no machine: what a machine does itself is tested beside its own code, instruction by instruction.
+_KNOW_NO_MACHINE: Final = (
+    *("tests/agree/", "tests/dlang/", "tests/samples/", "tests/system/"),
+    *(
+        f"tests/runtime/{room}/"
+        for room in ("attached", "consumer", "live", "patched", "providers", "readout", "tracing")
+    ),
+    *("tests/runtime/test_",),
+)
+_MACHINE: Final = re.compile("|".join(NAMES))
 
 
 def long_where(values: Sequence[Value], is_long: Callable[[Value], bool]) -> list[object]:
@@ -27,3 +42,29 @@ def taking_turns(values: Sequence[Value], others: Sequence[Other]) -> list[objec
 def long_after_first(values: Sequence[Value]) -> list[object]:
     """The values as parameters, all but the first marked as long."""
     return long_where(values, lambda value: value is not values[0])
+
+
+def takes_turns(test: pytest.Item) -> bool:
+    """Whether a test runs on one of its machines in the gate, and on the others in `poe test-long`."""
+    is_told = test.get_closest_marker("turns") is not None
+    return is_told or (test.nodeid.startswith(_KNOW_NO_MACHINE) and test.get_closest_marker("each_machine") is None)
+
+
+def of_later_turns(names: Iterable[str]) -> Iterator[str]:
+    """Of tests with a machine in their parameters, by their names, those on all machines but one.
+
+    Which one depends on nothing but the rest of the name: from test to test it is another, so that a file of tests has
+    all of them, and each test has the same wherever it is run and whatever beside it.
+    """
+    families = defaultdict[str, list[str]](list)
+    for name in names:
+        families[_MACHINE.sub("", name)].append(name)
+    for family, members in families.items():
+        members.sort()
+        del members[zlib.crc32(family.encode()) % len(members)]
+        yield from members
+
+
+def draws(few: int, many: int) -> list[object]:
+    """How often a test draws: the gate a few times, from the same seed as `poe test-long` does many times."""
+    return [few, pytest.param(many, marks=pytest.mark.long)]

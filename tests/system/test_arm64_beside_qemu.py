@@ -67,6 +67,7 @@ def under_qemu(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     return normalised(qemus(real_image("linux-arm64"), folder, MACHINE, "-append", COMMAND_LINE))
 
 
+@pytest.mark.long  # U-Boot's console and Xen's are compared with QEMU's in the gate
 @needs_linux
 def test_linux_prints_what_it_prints_under_qemu(under_qemu: list[str], tmp_path: Path) -> None:
     console, _ = ours(real_image("linux-arm64"), tmp_path, "--append", COMMAND_LINE)

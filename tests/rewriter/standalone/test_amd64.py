@@ -15,6 +15,7 @@ from kinst.rewriter.standalone.code.trampoline import ImmovableError
 from kinst.targets.arch.amd64 import AMD64, RCX
 from kinst.targets.instruction import Flow, Instructions, Verdict
 from kinst.targets.standalone import WORD
+from tests.gated import draws
 from tests.rewriter.standalone.amd64_guest import Guest, drawn
 from tests.rewriter.standalone.amd64_runs import APART, EVERYTHING, GENERATOR, HELD, Moved, moved_by
 from tests.rewriter.standalone.single import Count, Covered, jump_to, trampoline_of
@@ -90,9 +91,10 @@ def test_every_kind_of_instruction(*, has_stack: bool) -> None:
     assert {*refused.values()} == IMMOVABLE.keys()
 
 
-def test_several_instructions() -> None:
+@pytest.mark.parametrize("number", draws(150, 400))
+def test_several_instructions(number: int) -> None:
     choose, wrong = random.Random(2), {}
-    for _ in range(400):
+    for _ in range(number):
         code = b"".join([*choose.choices(STRAIGHT, k=choose.randrange(4)), choose.choice(STEADY).code])
         behind = choose.choice((0, choose.getrandbits(22))) & EVERYTHING & ~HELD
         if difference := outcome(code, behind, choose)[0]:

@@ -13,6 +13,7 @@ from kinst.rewriter.standalone.code.trampoline import Clock, ImmovableError
 from kinst.targets.arch.arm64 import BREAKPOINT, Kind
 from kinst.targets.instruction import Verdict
 from kinst.targets.standalone import WORD
+from tests.gated import draws
 from tests.rewriter.standalone.displaced import Machine, Place, check_records, counters, covered, drawn_place, outcome
 from tests.rewriter.standalone.single import Record, jump_to, trampoline_of
 from tests.runtime.trap.arch.risc_properties import invented
@@ -38,14 +39,15 @@ FAR = Place(0x8000_0000, 0x8200_0000, 0x8800_0000, 1 << 30)
 X9, X10, X11 = (1 << number for number in (9, 10, 11))
 
 
-def test_groups_do_what_they_did() -> None:
+@pytest.mark.parametrize("number", draws(250, 600))
+def test_groups_do_what_they_did(number: int) -> None:
     choose, outcomes = random.Random(1), Counter[str]()
-    for _ in range(600):
+    for _ in range(number):
         code = b"".join(choose.choice(choose.choice((COPIED, MOVED))) for _ in range(choose.choice((1, 2, 3))))
         dead, has_stack = choose.getrandbits(32) & choose.getrandbits(32), choose.random() < 0.7
         outcomes[outcome(MACHINE, code, drawn_place(choose, 4), dead, choose, has_stack=has_stack)] += 1
-    assert outcomes["same"] > 280
-    assert outcomes["faults"] < 130
+    assert outcomes["same"] > number / 2.2
+    assert outcomes["faults"] < number / 4.5
 
 
 # GNU as wrote the words; addresses are relative to their own.

@@ -17,6 +17,7 @@ from kinst.rewriter.standalone.riscv64.short import shortened
 from kinst.targets.arch.riscv64 import RISCV64
 from kinst.targets.instruction import Verdict
 from kinst.targets.standalone import WORD
+from tests.gated import draws
 from tests.rewriter.standalone.displaced import Machine, Place, check_records, counters, covered, drawn_place, outcome
 from tests.rewriter.standalone.single import Record, jump_to, trampoline_of
 from tests.runtime.trap.arch.risc_properties import invented
@@ -46,14 +47,15 @@ def code_of(text: str, address: int) -> bytes:
     return code
 
 
-def test_groups_do_what_they_did() -> None:
+@pytest.mark.parametrize("number", draws(250, 700))
+def test_groups_do_what_they_did(number: int) -> None:
     choose, outcomes = random.Random(1), Counter[str]()
-    for _ in range(700):
+    for _ in range(number):
         code = b"".join(choose.choice(choose.choice((COPIED, MOVED))) for _ in range(choose.choice((1, 2, 3, 4))))
         dead, has_stack = choose.getrandbits(32) & choose.getrandbits(32), choose.random() < 0.7
         outcomes[outcome(MACHINE, code, drawn_place(choose, 2), dead, choose, has_stack=has_stack)] += 1
-    assert outcomes["same"] > 240
-    assert outcomes["faults"] < 80
+    assert outcomes["same"] > number / 3
+    assert outcomes["faults"] < number / 8
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.commands.in_process import kinst_run
+from tests.gated import long_after_first
 from tests.images import real_image
 from tests.runtime.test_cli import COMMAND, ENVIRONMENT, SAMPLE
 from tests.runtime.test_report import data
@@ -133,7 +134,7 @@ def test_colours_where_they_are_wanted(tmp_path: Path) -> None:
         assert colours(top)
 
 
-@pytest.mark.parametrize("limits", [(), ("--wall-timeout", "1")])
+@pytest.mark.parametrize("limits", long_after_first([(), ("--wall-timeout", "1")]))
 def test_it_ends_when_it_is_asked_to_though_its_terminal_has_gone(limits: tuple[str, ...]) -> None:
     ours, its = pty.openpty()
     command, variables = [*COMMAND, "--top", str(SAMPLE), *limits], {**ENVIRONMENT, "TERM": "xterm-256color"}

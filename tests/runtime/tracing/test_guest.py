@@ -17,6 +17,7 @@ from kinst.targets.arch.registry import NAMES
 from kinst.targets.errors import KinstError, UsageError
 from kinst.targets.image import open_image
 from kinst.targets.probe import parse_probe_name
+from tests.gated import long_after_first
 from tests.images import real_image
 from tests.runtime.tracing.recorder import Recorder
 
@@ -110,7 +111,7 @@ def test_every_cpu_fires(arch: str, cpus: int) -> None:
     assert re.search(rf"cpu: {cpus} found".encode(), trace.console)
 
 
-@pytest.mark.parametrize("image", ["u-boot-riscv64", "u-boot-arm64"])
+@pytest.mark.parametrize("image", long_after_first(["u-boot-riscv64", "u-boot-arm64"]))
 def test_an_image_that_moves_itself_fires_before_and_after(image: str) -> None:
     sites: set[int] = set()
     with api.open_image(real_image(image)) as file:

@@ -34,6 +34,7 @@ from kinst.runtime.dlang.types.types import (
     DType,
 )
 from kinst.runtime.trap.faults import Fault, FaultKind
+from tests.gated import long_after_first
 from tests.runtime.clauses.compile.running import GUEST, SPAN, Bench, argument, number, read, variable
 
 TYPES: dict[str, tuple[DType, int, bool]] = {
@@ -274,7 +275,7 @@ def fired(bench: Bench, fire: Callable[[], None]) -> str:
 
 
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="gcc is the judge")
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", long_after_first([1, 2]))
 def test_expressions_have_the_values_that_gcc_gives_them(seed: int, tmp_path: Path) -> None:
     maker = Maker(seed)
     expressions = [maker.expression(DEPTH if index % 3 else 2) for index in range(EXPRESSIONS // 2)]
