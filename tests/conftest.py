@@ -6,7 +6,13 @@ from collections.abc import Iterator
 import pytest
 
 from kinst.rewriter.commandline.entry import NEW_OBJECTS
+from tests.dearest import Dearest
 from tests.gated import of_later_turns, takes_turns
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """What is dear is told."""
+    config.pluginmanager.register(Dearest())
 
 
 @pytest.hookimpl(tryfirst=True)

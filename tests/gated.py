@@ -53,16 +53,17 @@ def takes_turns(test: pytest.Item) -> bool:
 def of_later_turns(names: Iterable[str]) -> Iterator[str]:
     """Of tests with a machine in their parameters, by their names, those on all machines but one.
 
-    Which one depends on nothing but the rest of the name: from test to test it is another, so that a file of tests has
-    all of them, and each test has the same wherever it is run and whatever beside it.
+    From test to test of a file it is another, so that three of them have all machines; which is the first depends on
+    the file's name, so that files with a test or two have all of them, too.
     """
-    families = defaultdict[str, list[str]](list)
+    files = defaultdict[str, defaultdict[str, list[str]]](lambda: defaultdict(list))
     for name in names:
-        families[_MACHINE.sub("", name)].append(name)
-    for family, members in families.items():
-        members.sort()
-        del members[zlib.crc32(family.encode()) % len(members)]
-        yield from members
+        files[name.partition("::")[0]][_MACHINE.sub("", name)].append(name)
+    for file, families in files.items():
+        for turn, (_, members) in enumerate(sorted(families.items()), zlib.crc32(file.encode())):
+            members.sort()
+            del members[turn % len(members)]
+            yield from members
 
 
 def draws(few: int, many: int) -> list[object]:

@@ -24,8 +24,8 @@ from tests.check.steps import ROOT, Cost, Step, carried_out
 from tests.docs.tasks import TASKS
 
 Stages = Sequence[Sequence[Sequence[Step]]]
-# The formatter and the linter say in a second what they have to say. mypy, the tests of the documents and some more
-# take one processor for as long as a short fuzz run takes another, and all other tests have both.
+# The formatter and the linter say in a second what they have to say. mypy takes one processor for as long as a short
+# fuzz run and the tests of the documents and some more take another, and all other tests have both.
 _QUICK: Final = ("lint-format", "lint")
 _READING: Final = ("imports", "types")
 BESIDE: Final = ("tests/docs", "tests/agree", "tests/runtime/top")
@@ -39,7 +39,7 @@ def everything() -> Stages:
     """What CI runs."""
     beside = Step.of("test-beside", TASKS["test"], ["-n", "0", *BESIDE])
     others = Step.of("test", TASKS["test"], [word for folder in BESIDE for word in ("--ignore", folder)])
-    return [[_steps(_QUICK)], [[*_steps(_READING), beside], _steps(["fuzz-briefly"])], [[others]]]
+    return [[_steps(_QUICK)], [_steps(["types"]), [*_steps(["imports", "fuzz-briefly"]), beside]], [[others]]]
 
 
 def of_changes(base: str, more: Sequence[str]) -> Stages:

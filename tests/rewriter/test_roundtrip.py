@@ -30,7 +30,7 @@ OBJDUMP = {
 
 
 # Each machine, with and without relocations, firmware and kernels.
-GATED = ("gnumach", "opensbi-1.6", "u-boot-amd64", "u-boot-arm64")
+GATED = ("gnumach", "opensbi-1.6", "u-boot-arm64")
 
 
 @pytest.fixture(scope="module", params=long_where(IMAGES, lambda name: name not in GATED))

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.gated import long_where
 from tests.images import real_image
 
 ROOT = Path(__file__).parent.parent.parent
@@ -57,10 +58,16 @@ def shown(value: object) -> str | None:
 
 
 def takes_long(case: Case) -> bool:
-    """Whether the gate has another image that shows the same: this one is U-Boot for riscv64 as it is in M mode."""
-    return case.image == "u-boot-riscv64-smode"
+    """Whether the gate has another image that shows the same: U-Boot for riscv64 in M mode, the newer OpenSBI."""
+    return case.image in ("u-boot-riscv64-smode", "opensbi-1.1")
 
 
 def takes_longest(case: Case) -> bool:
     """Whether the gate has a cheaper image that shows the same, for tests that boot each several times."""
     return takes_long(case) or case.image == "u-boot-arm64"
+
+
+def each_sample_and(*images: str) -> list[object]:
+    """All cases as parameters: the gate has those of samples (one of them, where they take turns) and of these images.
+    Tests of a file that boot each image have one or two each, so that the file has all."""
+    return long_where(CASES, lambda case: not case.is_sample and case.image not in images)

@@ -10,16 +10,17 @@ import pytest
 from numpy.typing import NDArray
 
 from kinst.targets.manifest.packed import Manifest
-from tests.gated import long_where
-from tests.system.cases import CASES, Case, takes_longest
+from tests.system.cases import Case, each_sample_and
 from tests.system.control import Way, repetitions, steps, way_at
 from tests.system.plain import Plain, drawn_probes, manifest_of, plain_run
 from tests.system.runs import Run, run
 
-each_case = pytest.mark.parametrize("case", long_where(CASES, takes_longest), ids=lambda case: case.image)
+
+def on(*images: str) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("case", each_sample_and(*images), ids=lambda case: case.image)
 
 
-@each_case
+@on("opensbi-1.6")
 def test_every_instruction_of_drawn_functions(case: Case) -> None:
     plain = plain_run(case)
     patched = run(case, drawn_probes(case))
@@ -28,7 +29,8 @@ def test_every_instruction_of_drawn_functions(case: Case) -> None:
     assert_equal(patched, hits(patched, plain), executions, [])
 
 
-@each_case
+@on("gnumach")
+@pytest.mark.each_machine
 def test_entry_of_all_functions(case: Case) -> None:
     plain = plain_run(case)
     patched = run(case, ["fbt:::entry"])
@@ -41,7 +43,7 @@ def test_entry_of_all_functions(case: Case) -> None:
     assert_equal(patched, found, plain.executed(starts), [])
 
 
-@each_case
+@on("u-boot-riscv64")
 def test_return_of_all_functions(case: Case) -> None:
     plain = plain_run(case)
     patched = run(case, ["fbt:::return"])
@@ -96,7 +98,7 @@ def departures(case: Case, plain: Plain, manifest: Manifest) -> tuple[NDArray[np
     return leaving, unsure
 
 
-@each_case
+@on("opensbi-1.6", "gnumach")
 def test_control_leaves_a_function_only_where_it_has_return_sites(case: Case) -> None:
     """Of those that have any: but by calls and into interrupts."""
     manifest = manifest_of(case, "fbt:::return")

@@ -24,7 +24,7 @@ from kinst.runtime.api import open_image
 from kinst.runtime.machine.configuration import End
 from kinst.targets.errors import KinstError
 from kinst.targets.probe import parse_probe_names
-from tests.gated import long_where, taking_turns
+from tests.gated import long_after_first, long_where, taking_turns
 from tests.images import CACHE, real_image
 from tests.system.cases import BY_NAME, CASES, SAMPLES, Case, shown, takes_long, takes_longest
 from tests.system.plain import drawn_functions, manifest_of, plain_run
@@ -89,7 +89,10 @@ def test_probes_in_interrupt_handlers_fire_between_probes_of_what_is_interrupted
     assert around & {"hash_bytes", "memset", "fibonacci"}
 
 
-@pytest.mark.parametrize(("case", "seed"), taking_turns(SAMPLES, range(6)), ids=shown)
+LATER_SEEDS = [pytest.param(case, seed, marks=pytest.mark.long) for case in SAMPLES for seed in range(3, 6)]
+
+
+@pytest.mark.parametrize(("case", "seed"), [*taking_turns(SAMPLES, range(3)), *LATER_SEEDS], ids=shown)
 def test_interrupts_at_any_instruction_and_cpus_in_any_turn(
     case: Case, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -142,7 +145,7 @@ def command(name: str, *arguments: str | Path, timeout: float = 120) -> subproce
 
 @pytest.mark.parametrize(
     "name",
-    ["opensbi-1.1", "opensbi-1.6", "gnumach", "u-boot-riscv64", pytest.param("u-boot-arm64", marks=pytest.mark.long)],
+    long_after_first(["opensbi-1.6", "gnumach", "opensbi-1.1", "u-boot-riscv64", "u-boot-arm64"]),
 )
 def test_the_main_job_on_real_images(name: str, tmp_path: Path) -> None:
     """Rewrite, run, explain, restore, in real time, as the issue has it."""
@@ -169,7 +172,7 @@ def test_control_c_and_a_reader_that_goes_away_leave_whole_lines(tmp_path: Path)
     """A run full of probes is cut off at several places."""
     program = Path(sys.executable).parent / "kinst-run"
     image = BY_NAME["u-boot-riscv64"].path
-    for attempt in range(4):
+    for attempt in (0, 3):
         hits = tmp_path / f"hits{attempt}"
         command = [
             str(part) for part in (program, image, "-n", "fbt:::", "-o", hits, "--console", tmp_path / "console")

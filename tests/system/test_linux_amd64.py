@@ -30,6 +30,7 @@ def ours(folder: Path, *words: str) -> tuple[list[str], str]:
     return [line for line in lines if not MEASURED.search(line)], result.stdout
 
 
+@pytest.mark.long  # the gate has it at a random offset, in test_kaslr.py
 def test_entries_of_all_functions_fire_from_the_first_instruction_on(tmp_path: Path) -> None:
     """Before the kernel has page tables of its own it runs in the identity map; symbols are right there, too."""
     plain, _ = ours(tmp_path)

@@ -11,16 +11,18 @@ import pytest
 
 from kinst.runtime.tracing.given import MethodName
 from kinst.targets.arch.amd64 import EMULABLE
-from tests.gated import long_after_first, long_where
-from tests.system.cases import BY_NAME, CASES, SAMPLES, Case, takes_longest
+from tests.system.cases import BY_NAME, SAMPLES, Case, each_sample_and
 from tests.system.plain import drawn_functions, drawn_probes, plain_run
 from tests.system.runs import Run, run
 from tests.system.state import differences
 
 ALL_FBT = ("fbt:::entry", "fbt:::return")
 ALL_KINST = ("kinst:::",)
-each_case = pytest.mark.parametrize("case", long_where(CASES, takes_longest), ids=lambda case: case.image)
 each_sample = pytest.mark.parametrize("case", SAMPLES, ids=lambda case: case.image)
+
+
+def on(*images: str) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("case", each_sample_and(*images), ids=lambda case: case.image)
 
 
 def compared(case: Case, descriptions: Sequence[str], cpus: int = 1, method: MethodName | None = None) -> Run:
@@ -31,12 +33,12 @@ def compared(case: Case, descriptions: Sequence[str], cpus: int = 1, method: Met
     return patched
 
 
-@each_case
+@on("gnumach", "u-boot-riscv64")
 def test_entry_and_return_of_all_functions(case: Case) -> None:
     compared(case, ALL_FBT)
 
 
-@each_case
+@on("opensbi-1.6", "gnumach")
 def test_every_instruction_of_drawn_functions(case: Case) -> None:
     patched = compared(case, drawn_probes(case))
     assert len(drawn_functions(case)) >= 50
@@ -60,7 +62,8 @@ def test_all_probes_of_a_sample_at_once(case: Case) -> None:
     compared(case, (*ALL_FBT, *ALL_KINST), 2)
 
 
-@pytest.mark.parametrize("name", long_after_first(["gnumach", "opensbi-1.6"]))
+@pytest.mark.long  # the gate has every instruction of the samples, and of functions drawn from these two
+@pytest.mark.parametrize("name", ["gnumach", "opensbi-1.6"])
 def test_every_instruction_of_firmware_and_of_a_kernel(name: str) -> None:
     compared(BY_NAME[name], ALL_KINST)
 

@@ -17,7 +17,6 @@ from kinst.runtime.tracing.guests import building
 from kinst.runtime.tracing.images.preparing import Prepared
 from kinst.runtime.trap.faults import Fault
 from kinst.runtime.trap.trap import Firing
-from tests.gated import long_after_first
 from tests.images import at_hand, real_image
 
 ENOUGH = "clocksource: Switched to clocksource"  # threads of all kinds sleep and wake by then
@@ -74,7 +73,8 @@ def current_task(system: System, loaded: Loaded, guest: Guest) -> Callable[[], i
     return task
 
 
-@pytest.mark.parametrize("name", long_after_first(at_hand("linux-amd64", "linux-arm64", "linux-riscv64")))
+@pytest.mark.long  # the gate boots Linux into user space in test_user_space.py, and tells its tasks apart there
+@pytest.mark.parametrize("name", at_hand("linux-amd64", "linux-arm64", "linux-riscv64"))
 def test_on_linux_self_is_the_tasks(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     loaded: list[tuple[System, Loaded]] = []
     load = building._loaded

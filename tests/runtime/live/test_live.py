@@ -62,6 +62,7 @@ def _plain(key: Any) -> Any:
     return json.dumps(key) if isinstance(key, list) else key
 
 
+@pytest.mark.each_machine
 def test_counts_are_those_of_our_machine(sample: Sample) -> None:
     there, console = traced("--on", on(sample), "-n", COUNTED, sample.image)
     here, _ = traced("-n", COUNTED, sample.image)

@@ -3,6 +3,7 @@
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from hypothesis import strategies as st
@@ -11,8 +12,8 @@ from numpy.typing import NDArray
 from kinst.rewriter.arch.dissector import Dissector
 from kinst.rewriter.arch.patterns import PatternTable
 from kinst.runtime.trap.arch.emulator import Emulator
-from kinst.targets.instruction import Verdict
-from tests.rewriter.arch.real_code import real_code
+from kinst.targets.instruction import Instructions, Verdict
+from tests.rewriter.arch.real_code import Code, real_code
 from tests.runtime.trap.arch.frames import frame_of
 from tests.runtime.trap.arch.risc_unicorn import Cpu, Memory, Model, State
 
@@ -31,8 +32,7 @@ def samples(dissector: Dissector, images: Sequence[str], verdict: Verdict, limit
     """Kind -> up to `limit` distinct instructions of it."""
     found: dict[int, set[bytes]] = {}
     generator = np.random.default_rng(3)
-    for code in (region for image in images for region in real_code(image)):
-        sites = dissector.dissect(code.bytes, code.address, code.ranges)
+    for code, sites in (found for image in images for found in _dissected(dissector, image)):
         for kind in np.unique(sites.kind[sites.verdict == verdict]).tolist():
             rows = np.flatnonzero((sites.kind == kind) & (sites.verdict == verdict))
             chosen = generator.permutation(rows)[:limit]
@@ -40,6 +40,12 @@ def samples(dissector: Dissector, images: Sequence[str], verdict: Verdict, limit
                 _bytes_at(code.bytes, code.address, sites.address[chosen], sites.size[chosen])
             )
     return {kind: [Sample(kind, code) for code in sorted(codes)] for kind, codes in found.items()}
+
+
+@cache
+def _dissected(dissector: Dissector, image: str) -> tuple[tuple[Code, Instructions], ...]:
+    """Each region of its code with what is there: a file of tests asks for several verdicts."""
+    return tuple((code, dissector.dissect(code.bytes, code.address, code.ranges)) for code in real_code(image))
 
 
 def invented(table: PatternTable, size: int, count: int) -> dict[int, list[Sample]]:
