@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 
 from kinst.rewriter.arch.dissector import Dissector
 from kinst.rewriter.arch.patterns import PatternTable
+from kinst.rewriter.arch.registry import dissector as dissector_of
 from kinst.runtime.trap.arch.emulator import Emulator
+from kinst.targets.arch.registry import arch_by_name
 from kinst.targets.instruction import Instructions, Verdict
 from tests.rewriter.arch.real_code import Code, real_code
 from tests.runtime.trap.arch.frames import frame_of
@@ -32,7 +34,7 @@ def samples(dissector: Dissector, images: Sequence[str], verdict: Verdict, limit
     """Kind -> up to `limit` distinct instructions of it."""
     found: dict[int, set[bytes]] = {}
     generator = np.random.default_rng(3)
-    for code, sites in (found for image in images for found in _dissected(dissector, image)):
+    for code, sites in (found for image in images for found in _dissected(dissector.facts.name, image)):
         for kind in np.unique(sites.kind[sites.verdict == verdict]).tolist():
             rows = np.flatnonzero((sites.kind == kind) & (sites.verdict == verdict))
             chosen = generator.permutation(rows)[:limit]
@@ -43,9 +45,10 @@ def samples(dissector: Dissector, images: Sequence[str], verdict: Verdict, limit
 
 
 @cache
-def _dissected(dissector: Dissector, image: str) -> tuple[tuple[Code, Instructions], ...]:
+def _dissected(machine: str, image: str) -> tuple[tuple[Code, Instructions], ...]:
     """Each region of its code with what is there: a file of tests asks for several verdicts."""
-    return tuple((code, dissector.dissect(code.bytes, code.address, code.ranges)) for code in real_code(image))
+    dissect = dissector_of(arch_by_name(machine)).dissect
+    return tuple((code, dissect(code.bytes, code.address, code.ranges)) for code in real_code(image))
 
 
 def invented(table: PatternTable, size: int, count: int) -> dict[int, list[Sample]]:
