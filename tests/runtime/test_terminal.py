@@ -5,13 +5,10 @@ import pty
 import subprocess
 from pathlib import Path
 
+from tests.commands.in_process import command, kinst_run
 from tests.rewriter.programs import FUNCTIONS, small
 from tests.runtime.test_cli import COMMAND, ENVIRONMENT, SAMPLE
 
-LAUNCH = {
-    "kinst-list": "from kinst.rewriter.cli import list_probes as run",
-    "kinst-rewrite": "from kinst.rewriter.cli import rewrite as run",
-}
 PROGRAM = r"""
 BEGIN
 {
@@ -48,10 +45,6 @@ def _read(descriptor: int) -> bytes:
         return b""
 
 
-def other(name: str) -> list[str]:
-    return [*COMMAND[:-1], f"{LAUNCH[name]}; run(prog_name={name!r})"]
-
-
 def test_values_are_escaped_and_what_the_format_says_is_not() -> None:
     output, _ = on_terminal("-qn", PROGRAM)
     assert output == b"\x1b[1ma\\x1b[2Jb\\x0d \\x1b|\\x07x |\n    \\x1b|\nx\\x07y\x1b[7mk\\x0d 1\n\n"
@@ -79,22 +72,20 @@ def test_the_console_of_the_guest_is_its_own(tmp_path: Path) -> None:
 def test_names_of_an_image_are_escaped_for_pipes_too(tmp_path: Path) -> None:
     """A list is for people; whoever wants to take it apart has --format json."""
     image = hostile(tmp_path)
-    for command in (other("kinst-list"), [*COMMAND, "-l"]):
-        run = subprocess.run([*command, str(image)], capture_output=True, env=ENVIRONMENT, check=True)
-        assert b"evil\\x1b[31m\\x0akinst" in run.stdout and b"\x1b" not in run.stdout
+    for done in (command("list_probes", image), kinst_run("-l", image)):
+        assert done.returncode == 0
+        assert "evil\\x1b[31m\\x0akinst" in done.stdout and "\x1b" not in done.stdout
 
 
 def test_messages_are_escaped() -> None:
-    words = [*COMMAND, str(SAMPLE), "-n", "fbt::\x1b[31m:entry"]
-    run = subprocess.run(words, capture_output=True, env=ENVIRONMENT, check=False)
-    assert run.returncode == 1 and b"\\x1b[31m" in run.stderr and b"\x1b" not in run.stderr
+    done = kinst_run(SAMPLE, "-n", "fbt::\x1b[31m:entry")
+    assert done.returncode == 1 and "\\x1b[31m" in done.stderr and "\x1b" not in done.stderr
 
 
 def test_a_patched_image_keeps_names_that_can_be_read_back(tmp_path: Path) -> None:
     image, out = hostile(tmp_path), tmp_path / "p.elf"
-    subprocess.run([*other("kinst-rewrite"), image, "-p", "fbt:::", "-q", "-o", out], env=ENVIRONMENT, check=True)
-    run = subprocess.run([*other("kinst-list"), out], capture_output=True, env=ENVIRONMENT, check=True)
-    assert b"evil\\x1b[31m\\x0akinst" in run.stdout
+    assert command("rewrite", image, "-p", "fbt:::", "-q", "-o", out).returncode == 0
+    assert "evil\\x1b[31m\\x0akinst" in command("list_probes", out).stdout
 
 
 def hostile(folder: Path) -> Path:
