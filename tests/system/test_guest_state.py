@@ -109,6 +109,7 @@ def test_interrupts_at_any_instruction_and_cpus_in_any_turn(
     assert differences(plain, patched) == []
 
 
+@pytest.mark.turns
 @each_sample
 @pytest.mark.parametrize("cpus", [1, 3])
 def test_real_time(case: Case, cpus: int) -> None:

@@ -68,6 +68,7 @@ def test_a_patched_file_runs_with_some_of_its_probes(arch: str, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("arch", NAMES)
+@pytest.mark.each_machine
 def test_entry_and_return_see_arguments_results_and_callers(arch: str) -> None:
     seen: list[tuple[str, int, int]] = []
     callers = []

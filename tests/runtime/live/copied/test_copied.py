@@ -69,6 +69,7 @@ def built(arch: str, folder: Path, *, above: int = 0) -> Path:
 
 
 @each_machine
+@pytest.mark.each_machine
 def test_what_is_counted_before_and_in_the_copy_is_one_count(arch: str, tmp_path: Path) -> None:
     there, _ = traced("--on", COMMANDS[arch], "--wall-timeout", "30s", "-n", COUNTED, built(arch, tmp_path))
     assert {key: count for (key,), count in there.items() if key in COUNTS} == COUNTS
@@ -117,6 +118,7 @@ def test_who_has_the_stub_is_told(arch: str, tmp_path: Path) -> None:
 
 
 @each_machine
+@pytest.mark.each_machine
 def test_the_copys_trampolines_differ_in_what_refers_to_data(arch: str, tmp_path: Path) -> None:
     """As far away as the image itself, they are its own."""
     path, out = built(arch, tmp_path), tmp_path / "alone.elf"
