@@ -78,17 +78,18 @@ def outcome(code: bytes, behind: int, choose: random.Random, *, has_stack: bool 
         return "", str(error) if has_space else ""
 
 
-@pytest.mark.parametrize("has_stack", [True, False])
-def test_every_kind_of_instruction(*, has_stack: bool) -> None:
+# Where there is no stack, which takes registers that are dead instead, the gate looks at every fourth.
+@pytest.mark.parametrize(("has_stack", "step"), [(True, 1), (False, 4), pytest.param(False, 1, marks=pytest.mark.long)])
+def test_every_kind_of_instruction(*, has_stack: bool, step: int) -> None:
     choose, wrong, refused = random.Random(1), dict[str, str](), dict[str, str]()
-    for vector in STEADY:
+    for vector in STEADY[::step]:
         behind = (choose.getrandbits(22) if has_stack else EVERYTHING) & EVERYTHING & ~HELD
         difference, refusal = outcome(vector.code, behind, choose, has_stack=has_stack)
         wrong |= {vector.text: difference} if difference else {}
         refused |= {vector.text: refusal} if refusal else {}
     assert wrong == {}
     assert [text for text, why in refused.items() if not re.search(IMMOVABLE[why], text)] == []
-    assert {*refused.values()} == IMMOVABLE.keys()
+    assert {*refused.values()} == IMMOVABLE.keys() if step == 1 else refused
 
 
 @pytest.mark.parametrize("number", draws(150, 400))
