@@ -88,6 +88,7 @@ class SiteTable:
             is_module: it is a module that the guest loads, where hits are dispatched.
         """
         self.is_module = is_module
+        self.is_named = is_module  # whether descriptions mean it by its own name alone, and never as `kernel`
         self.manifest = patched.manifest
         self._patched = patched
         self.arch = arch
@@ -333,9 +334,8 @@ class SiteTable:
         fired, instead = self._static(record, static)
         enablings += fired
         address, trampoline = int(record["address"]) + bias, int(record["trampoline"]) + bias + self._distance
-        delivery = (
-            self.deliveries.of(row, written) if method is None else DISPATCHED
-        )  # asked for where there can be no trampoline
+        # A method is asked for where there can be no trampoline.
+        delivery = self.deliveries.of(row, written) if method is None else DISPATCHED
         site = Site(address, size, trampoline, instead or emulation, tuple(enablings), delivery=delivery)
         return site if instead or out_of_line is None else replace(site, out_of_line=out_of_line)
 
