@@ -8,13 +8,11 @@ from kinst.runtime.commandline.files import disk_parts, named_parts
 from kinst.runtime.input.expression import Expression, expression
 from kinst.runtime.machine.configuration import FileAt, mapped
 from kinst.runtime.machine.disk import Disk, open_disk
-from kinst.runtime.tracing.beside_file import BesideFile
+from kinst.runtime.tracing.beside_file import NO_PLACE, BesideFile, loaded_file, stage_file
 from kinst.runtime.tracing.programs.quantities import seconds_of, size_of
 from kinst.targets.errors import UsageError
 from kinst.targets.probe import checked_module
 
-_ELF: Final = b"\x7fELF"
-_NO_PLACE: Final = "--load {}: FILE@ADDRESS, for example u-boot.bin@0x80200000; an ELF file has its address itself"
 _NO_FILE: Final = "--stage {}: NAME=FILE, a name for D programs and the image that the guest loads"
 
 
@@ -28,25 +26,13 @@ def placed(text: str) -> FileAt:
 def loaded(text: str) -> BesideFile:
     """A file of --load, which may be an image. Raises UsageError."""
     module, path, address = _named("--load", text)
-    if address is None and not path.exists():
-        raise UsageError(_NO_PLACE.format(text))
-    content = mapped("--load", path)
-    if not content:
-        raise UsageError(f"--load {path}: is empty")
-    if bytes(content[:4]) == _ELF:
-        from kinst.runtime.commandline.placed_elf import placed_elf
-
-        return BesideFile(path, module, None, placed_elf(path, address), is_image=module is not None)
-    if address is None:
-        raise UsageError(_NO_PLACE.format(text))
-    return BesideFile(path, module, address, FileAt(path.name, address, content), is_image=module is not None)
+    return loaded_file(path, module, address)
 
 
 def stage(text: str) -> BesideFile:
     """A file of --stage. Raises UsageError."""
     module, path, address = _named("--stage", text)
-    mapped("--stage", path)
-    return BesideFile(path, module, address, None, is_image=True)
+    return stage_file(path, module, address)
 
 
 def _named(option: str, text: str) -> tuple[str | None, Path, int | None]:
@@ -57,7 +43,7 @@ def _named(option: str, text: str) -> tuple[str | None, Path, int | None]:
     if not at or found is None:
         name, found = rest, None
     if not name or "\0" in name:
-        raise UsageError(_NO_PLACE.format(text) if option == "--load" else _NO_FILE.format(text))
+        raise UsageError(NO_PLACE.format(text) if option == "--load" else _NO_FILE.format(text))
     address = None if found is None else int(last, 16 if last[:2] in ("0x", "0X") else 10)
     return None if module is None else checked_module(module, option), Path(name), address
 

@@ -52,6 +52,7 @@ class Arrivals:
         self._stored: set[int] = set()  # those that were stored to in this run of the engine
         self._stores: Counter[int] = Counter()  # in how many runs each was
         self._entries: set[int] = set()  # watched addresses
+        self._has_stopped = False  # the engine, for work that needs the CPU to stand still
         self._watch: BlockWatch | None = None
         system.space.on_executable(self._executable)
         system.attach_interlude(self)
@@ -66,6 +67,7 @@ class Arrivals:
         if address // PAGE == page and len(self._firmware) < _MOST_PAGES:
             self._firmware.add(page)
             self._is_guarded = False
+            self._stop()  # to guard it before it can be stored to
 
     def _look(self, address: int, page: int) -> bool:
         """Whether an image has arrived, of which a physical page is about to be executed at a virtual address."""
@@ -91,7 +93,12 @@ class Arrivals:
 
     def ended(self) -> bool:
         """See `Interlude`."""
-        return False
+        has_stopped, self._has_stopped = self._has_stopped, False
+        return has_stopped
+
+    def _stop(self) -> None:
+        self._has_stopped = True
+        self._system.engine.stop()
 
     def is_own(self, _pc: int, page: int) -> bool:
         """See `StoreGuard`. All stores may go on."""
@@ -118,7 +125,7 @@ class Arrivals:
         """A block of code begins at a watched address. If it is an image's first, it is translated again."""
         page = address & -PAGE
         if self.awaited and page // PAGE in self._stored and self._is_physical(address) and self._look(page, page):
-            self._system.yield_cpu()
+            self._stop()
 
     def _is_physical(self, address: int) -> bool:
         try:

@@ -201,7 +201,7 @@ class SiteTable:
         self.at_blocks = self.deliveries.is_at_block.copy()
         self.is_armed = self.is_wanted & self._is_patched & ~self.at_blocks
         for size, rows in self._by_size():
-            addresses = self._addresses[rows] + np.uint64(self._patched.loaded.bias)
+            addresses = self._addresses[rows] + np.uint64(self._patched.loaded.bias % (1 << 64))
             content = self._content(rows, size)
             for virtual, physical, length in self._patched.loaded.segments:
                 with memory.code(physical, length) as code:

@@ -1,7 +1,7 @@
 """A request with an image -> the types and names that programs are compiled against, and the guest, patched with what
 they describe."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from kinst.rewriter.naming.inline_probes import is_inline
@@ -68,7 +68,8 @@ class ImageSubject:
         self._placed: tuple[str, ...] = ()
         self._identified: dict[str, ProbeName] = {}
         self._built: Built | None = None
-        if request.programs or request.actions or any(map(_is_inlined, self.programs)):
+        is_named = any(map(_is_inlined, self.programs)) or any(map(_own_probes, self._beside))
+        if request.programs or request.actions or is_named:
             opened = self._opened = opened or open_source(
                 source_of(request), progress=request.progress, read=open_to_run
             )
@@ -140,12 +141,12 @@ def _programs(request: Request, beside: Sequence[BesideImage]) -> Sequence[Progr
     return [ProgramText(Origin.NAME, text, text) for text in (*options, *kept)]
 
 
-def _own_probes(image: BesideImage) -> Iterator[str]:
+def _own_probes(image: BesideImage) -> list[str]:
     """What another image in the machine was patched with, as names of its own probes."""
     manifest = image.opened.manifest
-    for text in () if manifest is None or manifest.standalone is not None else manifest.options:
-        provider, _, *rest = text.split(":")
-        yield ":".join((provider, image.module, *rest))
+    options = () if manifest is None or manifest.standalone is not None else manifest.options
+    parts = (text.split(":") for text in options)
+    return [":".join((provider, image.module, *rest)) for provider, _, *rest in parts]
 
 
 def _is_inlined(program: ProgramText) -> bool:

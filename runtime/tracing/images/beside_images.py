@@ -76,7 +76,9 @@ def open_beside(request: "Request", first: Image) -> tuple[BesideImage, ...]:
         ImageError, ManifestError: one cannot be read.
         UsageError: two images have one name, or one is for another machine.
     """
-    found = tuple(filter(None, (_opened(file, first.facts) for file in request.beside)))
+    # Under QEMU the others are bytes that it loads, unless the user gives one a name: then it is refused there.
+    files = (file for file in request.beside if file.is_image or request.on is None)
+    found = tuple(filter(None, (_opened(file, first.facts) for file in files)))
     names = [first.module, *(name for name, _ in request.modules)]
     for one in found:
         if one.module in names:

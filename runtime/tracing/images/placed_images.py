@@ -105,11 +105,10 @@ class PlacedImages:
     def _alias(self, address: int) -> "tuple[PlacedImage, int] | None":
         """The image that was loaded at the physical address, and the address to which it maps itself."""
         physical = self._observe(address)
-        for one in self.arrived if physical is not None else ():
-            virtual = one.at_physical(physical)
-            if virtual is not None and virtual != address:
-                return one, virtual
-        return None
+        if physical is None:
+            return None
+        found = ((one, one.at_physical(physical)) for one in self.arrived)
+        return next(((one, at) for one, at in found if at is not None and at != address), None)
 
 
 class PlacedSymbols:

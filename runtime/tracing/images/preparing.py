@@ -142,6 +142,10 @@ def prepare(
     call = None if request.call is None else parse_call(request.call)
     if manifest is not None and request.method is not None:
         manifest = replace(manifest, method=request.method.value)
+    if manifest is not None and beside and manifest.method == Method.BLOCK:  # others may take its places
+        manifest = replace(manifest, method=Method.AUTO.value)
+    if manifest is not None and manifest.standalone is not None and any(one.manifest is not None for one in others):
+        raise UsageError(f"{request.image}: is standalone, and has no handler: probes of other images need one")
     original = image if opened is None else opened.image
     return Prepared(
         request=request,
