@@ -141,6 +141,17 @@ def _prepared(
         yield _planned(one, own, request, start) if own else PreparedBeside(one, None, b"", {}, ())
 
 
+def check_rewriting(first: str, manifest: "Manifest | None", others: Sequence[PreparedBeside]) -> None:
+    """Raise UsageError if two images have probes in code that they write themselves: one at a time can be watched."""
+    found = [first] if manifest is not None and manifest.is_deferred.any() else []
+    found += [one.image.module for one in others if one.manifest is not None and one.manifest.is_deferred.any()]
+    if len(found) > 1:
+        raise UsageError(
+            f"{found[0]} and {found[1]} are kernels that rewrite their own code: one of them can have probes there: "
+            "name the module"
+        )
+
+
 def starts(images: Sequence[BesideImage], first: int) -> list[int]:
     """The first identifier of each image's probes: those of the next image follow."""
     found = []

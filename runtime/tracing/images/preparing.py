@@ -18,7 +18,13 @@ from kinst.rewriter.standalone.in_memory import with_segment
 from kinst.rewriter.standalone.report import moving_text, no_jump_summary, without_jumps
 from kinst.rewriter.standalone.request import IN_OUR_MACHINE
 from kinst.runtime.machine.calling.call import Call, parse_call
-from kinst.runtime.tracing.images.beside_images import BesideImage, PreparedBeside, is_for, prepare_beside
+from kinst.runtime.tracing.images.beside_images import (
+    BesideImage,
+    PreparedBeside,
+    check_rewriting,
+    is_for,
+    prepare_beside,
+)
 from kinst.runtime.tracing.images.late_plan import LatePlan, digest_of, kept_plan, new_plan
 from kinst.runtime.tracing.images.modules import PatchedModule, has_sites, patched_modules
 from kinst.runtime.tracing.images.nearby import nearby
@@ -133,6 +139,7 @@ def prepare(
     )
     late = LateOpened(source_of(request), opened, inlines)
     image, manifest = _loaded(request, planned)
+    check_rewriting(image.module, manifest, others)
     facts = machine_facts(request.machine or default_machine(image.facts.name))
     if facts.arch != image.facts.name:
         raise UsageError(f"{request.image}: is for {image.facts.name}, and {facts.name} is not")

@@ -9,6 +9,7 @@ from kinst.runtime import End, Machine, Options, open_image
 from kinst.targets.errors import UsageError
 from tests.commands.in_process import command, kinst_run
 from tests.runtime.beside.stages import EARLY, ELSEWHERE, NEXT, SIZE, firmware, next_stage
+from tests.samples.machines import MACHINES
 
 _ENTRIES = "fbt:::entry { @[probemod, probefunc] = count(); }"
 _OF_FIRMWARE = {("firmware", "_start"): 1, ("firmware", "early"): 1, ("firmware", "sum"): 1, ("firmware", "copy"): 1}
@@ -143,6 +144,19 @@ def test_a_file_without_headers_needs_a_name_and_a_place(tmp_path: Path) -> None
     assert "next" not in unnamed.stdout
     named = kinst_run("-q", first, "--load", f"next={raw}@{NEXT}", "-n", program)
     assert "  next  " in named.stdout
+
+
+def test_each_image_has_types_of_its_own(tmp_path: Path) -> None:
+    """Those of arguments, and variables, which cannot be read before their image is there."""
+    first, kernel = str(firmware(tmp_path, NEXT)), MACHINES["arm64"].image
+    words = (first, "--load", str(next_stage(tmp_path)), "--stage", f"a-kernel={kernel}")
+    alone = kinst_run("-lv", str(kernel), "-n", "fbt::vfs_read:entry")
+    beside = kinst_run("-lv", *words, "-n", "fbt:a-kernel:vfs_read:entry")
+    types = [line for line in alone.stdout.splitlines() if "args[" in line]
+    assert types
+    assert [line for line in beside.stdout.splitlines() if "args[" in line] == types
+    unread = kinst_run("-q", *words, "-n", "fbt:next:put:entry { trace((int)a_kernel`ncpu); }")
+    assert "a-kernel is not in memory" in unread.stderr
 
 
 def test_python_refuses_a_name_that_no_description_can_have(tmp_path: Path) -> None:
