@@ -35,7 +35,7 @@ def loaded_file(path: Path, module: str | None, address: int | None) -> BesideFi
     if not content:
         raise UsageError(f"--load {path}: is empty")
     if bytes(content[:4]) == _ELF:
-        from kinst.runtime.tracing.images.placed_elf import placed_elf
+        from kinst.runtime.tracing.placed_elf import placed_elf
 
         return BesideFile(path, module, None, placed_elf(path, address), is_image=module is not None)
     if address is None:
