@@ -33,6 +33,7 @@ from kinst.runtime.tracing.given import (
     Options,
     PathLike,
     actions_of,
+    beside_of,
     configuration_of,
     method_of,
     modules_of,
@@ -225,15 +226,17 @@ class ImageFile:
             {2: 1, 3: 1, 4: 1, 1: 2}
         """
         options, machine = options or Options(), machine or Machine()
+        beside = beside_of(machine)
         request = Request(
             programs=programs_of(programs),
             actions=actions_of(actions),
             arguments=tuple(arguments),
             options=options_of(options),
-            configuration=configuration_of(machine),
+            configuration=configuration_of(machine, beside),
             machine=machine.board,
             on=machine.on,
             call=call,
+            beside=beside,
             method=method_of(options.method),
             modules=self.modules,
             records_time=True,

@@ -35,7 +35,8 @@ from kinst.runtime.commandline.options import (
     parameter,
     run_options,
 )
-from kinst.runtime.commandline.values import disk, module, placed, prompt, seconds, size, typed
+from kinst.runtime.commandline.stage_options import stage_options
+from kinst.runtime.commandline.values import disk, loaded, module, prompt, seconds, size, stage, typed
 from kinst.runtime.dlang.options import OptionError, Options
 from kinst.runtime.dlang.syntax.language import VERSION
 from kinst.runtime.machine.configuration import ClockKind, Configuration, mapped
@@ -71,6 +72,7 @@ _OF_IMAGES: Final = (
     "debug_file",
     "force_code",
     "modules",
+    "stages",
     "users",
     "input",
     *READING,
@@ -114,6 +116,7 @@ class _Ordered(Command):
 @run_options
 @log_options
 @learn_options
+@stage_options
 @click.pass_context
 def run(ctx: click.Context, /, words: tuple[str, ...], **given: Any) -> None:  # one for each option
     """Run a kernel or firmware image, emulated, and D programs when probes fire.
@@ -315,6 +318,7 @@ def _request(ctx: click.Context, image: Path | None, arguments: tuple[str, ...],
     options = _options(ctx.meta[_NAME], given)
     programs = _programs(ctx.meta[_NAME], given)
     learn, machine = _learn(given)
+    beside = (*map(loaded, given["loads"]), *map(stage, given["stages"]))
     return Request(
         image=image,
         programs=tuple(programs),
@@ -328,7 +332,7 @@ def _request(ctx: click.Context, image: Path | None, arguments: tuple[str, ...],
             initrd=None if given["initrd"] is None else mapped("--initrd", given["initrd"]),
             kaslr_seed=given["kaslr_seed"],
             device_tree=None if given["dtb"] is None else mapped("--dtb", given["dtb"]),
-            files=tuple(placed(text) for text in given["loads"]),
+            files=tuple(one.loaded for one in beside if one.loaded is not None),
             disks=tuple(disk(text) for text in given["disks"]),
             rng_seed=given["rng_seed"],
             has_virtio_console=given["has_virtio_console"],
@@ -346,6 +350,7 @@ def _request(ctx: click.Context, image: Path | None, arguments: tuple[str, ...],
         code=tuple(parse_code_range(text) for text in given["force_code"]),
         users=given["users"],
         modules=tuple(module(text) for text in given["modules"]),
+        beside=beside,
         records_time=Format(given["form"]).records_time or given["report"] is not None,
         records_tasks=Format(given["form"]).records_tasks or given["report"] is not None,
         records_hits=given["report"] is not None,

@@ -101,14 +101,14 @@ class ProbeName:
         )
 
 
-def checked_module(name: str) -> str:
-    """A module name that the user gives an image.
+def checked_module(name: str, option: str = "--name") -> str:
+    """A module name that the user gives an image, by an option.
 
     Raises:
         UsageError: no probe description could name it.
     """
     if not name or is_glob(name) or not name.isprintable() or any(one in ":]" or one.isspace() for one in name):
-        raise UsageError(f"--name {name}: no probe description can name it: letters, digits, -, _ and . will do")
+        raise UsageError(f"{option} {name}: no probe description can name it: letters, digits, -, _ and . will do")
     return name
 
 

@@ -1,5 +1,5 @@
-"""Firmware of boards that ship up to its prompt (`board_boots`); and Debian's Linux kernels with Debian's busybox, from
-the first instruction through twenty programs to the reset.
+"""Firmware of boards that ship up to its prompt (`board_boots`); OpenSBI, U-Boot and Linux in one run (`stage_boots`);
+and Debian's Linux kernels with Debian's busybox, from the first instruction through twenty programs to the reset.
 
     python -m tests.boots [NAME...]        (`poe boots`)
 
@@ -25,12 +25,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from tests import board_boots, boots_live
+from tests import board_boots, boots_live, stage_boots
 from tests.image_list import INSTALLED
 from tests.images import real_image
 from tests.linux_programs import PROGRAMS, START, initial_file_system, lines_of, of_programs, qemu, qemu_program
 
-NAMES: Final = (*board_boots.BOOTS, "linux-amd64", "linux-arm64", "linux-riscv64", *INSTALLED)
+NAMES: Final = (*board_boots.BOOTS, stage_boots.NAME, "linux-amd64", "linux-arm64", "linux-riscv64", *INSTALLED)
 _HOT: Final = 100
 _BOUND: Final = 900  # seconds a run
 _JOBS: Final = 2
@@ -137,11 +137,16 @@ def main() -> int:
     parser.add_argument("names", nargs="*", default=NAMES, metavar="NAME", help=f"default: {' '.join(NAMES)}")
     names = parser.parse_args().names
     boards = [name for name in names if name in board_boots.BOOTS]
-    names = [name for name in names if name not in boards]
+    has_stages = stage_boots.NAME in names
+    names = [name for name in names if name not in (*boards, stage_boots.NAME)]
     print(board_boots.LAYOUT.format("board", "lines", "all calls", ""), flush=True)
     rows = [board_boots.row(name) for name in boards]
     for text, _ in rows:
         print(text, flush=True)
+    if has_stages:
+        print(stage_boots.LAYOUT.format(*stage_boots.COLUMNS), flush=True)
+        rows.append(stage_boots.row())
+        print(rows[-1][0], flush=True)
     print("seconds of CPU; times that functions were entered")
     print(_LAYOUT.format(*_COLUMNS), flush=True)
     with ThreadPoolExecutor(_JOBS) as pool:

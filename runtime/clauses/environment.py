@@ -1,6 +1,6 @@
 """What a running clause needs from the session, and the records that it makes for the consumer. Interfaces only."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -245,6 +245,12 @@ class Environment(Protocol):
     def locate(self) -> Callable[[int, int], int]:
         """A function from a link address, and the address of the code that refers to it, to its address now: the guest
         may have relocated itself."""
+        ...
+
+    @property
+    def locate_beside(self) -> Mapping[str, Callable[[int, int], int]]:
+        """The same for other images in the machine, by module. Such a function raises `Fault` if its image is not
+        there."""
         ...
 
     @property

@@ -42,9 +42,22 @@ def file_of_module(text: str) -> Path | None:
 
 
 def file_at_address(text: str) -> Path | None:
-    """The file of --load: FILE@ADDRESS, or an ELF file without an address."""
+    """The file of FILE@ADDRESS, or of FILE."""
     name, at, _ = text.rpartition("@")
     return Path(name if at else text)
+
+
+def file_of_named(text: str) -> Path | None:
+    """The file of --load and --stage: NAME=FILE@ADDRESS, of which only FILE must be there."""
+    return file_at_address(named_parts(text)[1])
+
+
+def named_parts(text: str) -> tuple[str | None, str]:
+    """NAME and what follows of NAME=FILE; no name if there is a file of that name, `=` and all, or a path before it."""
+    name, equals, rest = text.partition("=")
+    if not equals or not name or "/" in name or _exists(Path(text)) or _exists(Path(text.rpartition("@")[0] or text)):
+        return None, text
+    return name, rest
 
 
 def file_of_memory(text: str) -> Path | None:

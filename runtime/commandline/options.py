@@ -18,10 +18,10 @@ from kinst.runtime.commandline.completion import (
     complete_machine,
 )
 from kinst.runtime.commandline.files import (
-    file_at_address,
     file_of_disk,
     file_of_memory,
     file_of_module,
+    file_of_named,
     file_of_script,
 )
 from kinst.runtime.machine.configuration import ClockKind
@@ -333,11 +333,12 @@ machine_options: Final = together(
         group=_MACHINE,
         is_rare=True,
         multiple=True,
-        metavar="FILE[@ADDRESS]",
+        metavar="[NAME=]FILE[@ADDRESS]",
         shell_complete=complete_file,
-        type=TextWithFile(file_at_address),
+        type=TextWithFile(file_of_named),
         help="Put a file at a physical address, for example what firmware IMAGE is to start: its bytes, or the "
-        "segments of an ELF file, which has addresses itself. Repeatable; OpenSBI's fw_dynamic starts the first.",
+        "segments of an ELF file, which has addresses itself. An image has names and probes; one without headers "
+        "needs a NAME for that. Repeatable; OpenSBI's fw_dynamic starts the first.",
         brief="Put a file at an address.",
     ),
     option(

@@ -4,38 +4,48 @@ import re
 from pathlib import Path
 from typing import Any, Final
 
-from kinst.runtime.commandline.files import disk_parts
+from kinst.runtime.commandline.files import disk_parts, named_parts
 from kinst.runtime.input.expression import Expression, expression
 from kinst.runtime.machine.configuration import FileAt, mapped
 from kinst.runtime.machine.disk import Disk, open_disk
+from kinst.runtime.tracing.beside_file import NO_PLACE, BesideFile, loaded_file, stage_file
 from kinst.runtime.tracing.programs.quantities import seconds_of, size_of
 from kinst.targets.errors import UsageError
+from kinst.targets.probe import checked_module
 
-_ELF: Final = b"\x7fELF"
-_NO_PLACE: Final = "--load {}: FILE@ADDRESS, for example u-boot.bin@0x80200000; an ELF file has its address itself"
+_NO_FILE: Final = "--stage {}: NAME=FILE, a name for D programs and the image that the guest loads"
 
 
 def placed(text: str) -> FileAt:
-    """A file and its load address, which an ELF file contains. Raises UsageError."""
-    name, at, last = text.rpartition("@")
+    """The bytes of --load: [NAME=]FILE[@ADDRESS]; an ELF file has its address itself. Raises UsageError."""
+    found = loaded(text).loaded
+    assert found is not None, "it is loaded"
+    return found
+
+
+def loaded(text: str) -> BesideFile:
+    """A file of --load, which may be an image. Raises UsageError."""
+    module, path, address = _named("--load", text)
+    return loaded_file(path, module, address)
+
+
+def stage(text: str) -> BesideFile:
+    """A file of --stage. Raises UsageError."""
+    module, path, address = _named("--stage", text)
+    return stage_file(path, module, address)
+
+
+def _named(option: str, text: str) -> tuple[str | None, Path, int | None]:
+    """NAME, FILE and ADDRESS. Raises UsageError."""
+    module, rest = named_parts(text)
+    name, at, last = rest.rpartition("@")
     found = re.fullmatch(r"0[xX][0-9a-fA-F]{1,16}|[0-9]{1,19}", last)
     if not at or found is None:
-        name, found = text, None
+        name, found = rest, None
     if not name or "\0" in name:
-        raise UsageError(_NO_PLACE.format(text))
-    path, address = Path(name), None if found is None else int(last, 16 if last[:2] in ("0x", "0X") else 10)
-    if found is None and not path.exists():
-        raise UsageError(_NO_PLACE.format(text))
-    content = mapped("--load", path)
-    if not content:
-        raise UsageError(f"--load {name}: is empty")
-    if bytes(content[:4]) == _ELF:
-        from kinst.runtime.commandline.placed_elf import placed_elf
-
-        return placed_elf(path, address)
-    if address is None:
-        raise UsageError(_NO_PLACE.format(text))
-    return FileAt(path.name, address, content)
+        raise UsageError(NO_PLACE.format(text) if option == "--load" else _NO_FILE.format(text))
+    address = None if found is None else int(last, 16 if last[:2] in ("0x", "0X") else 10)
+    return None if module is None else checked_module(module, option), Path(name), address
 
 
 def disk(text: str) -> Disk:

@@ -38,6 +38,11 @@ REFUSED: Final[tuple[tuple[str, Callable[[Request], bool], str], ...]] = (
         lambda request: bool(request.users),
         f"{_OURS}: frames of the guest's programs, which it would name, are not recorded under QEMU",
     ),
+    (
+        "--stage",
+        lambda request: any(one.loaded is None for one in request.beside),
+        f"{_OURS}: under QEMU only IMAGE has names and probes",
+    ),
     ("--learn", lambda request: request.learn is not None, f"{_OURS}: under QEMU, registers are QEMU's"),
     ("--log", lambda request: request.log is not None, f"{_OURS}: QEMU itself has -d guest_errors,unimp,int"),
 )

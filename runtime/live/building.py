@@ -101,6 +101,9 @@ class LiveBuilding:
             raise UsageError(
                 f"--module {prepared.modules[0].image.module}: has breakpoints, and under QEMU nothing handles them"
             )
+        probed = next((one.image.module for one in prepared.beside if one.manifest is not None), None)
+        if probed is not None:
+            raise UsageError(f"--load {probed}=...: under QEMU only IMAGE has probes: leave the name out, or --on")
         command = qemu_command(self._text, prepared.facts.qemu.words, request.configuration)
         fields = Fields(prepared.original, types, request.system, lambda: command.cpus or _cpus(command))
         kept = _kept(prepared, fields, warn, wants_room=command.has_room, is_lossless=self._is_lossless)

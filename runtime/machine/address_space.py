@@ -85,7 +85,7 @@ class AddressSpace:
         self._on_alias: list[Callable[[int], None]] = []
         self._nothing_there, self._code_found = nothing_there, code_found
         self._unmodelled = unmodelled
-        self._on_executable: list[Callable[[int, int], None]] = []
+        self._on_executable: list[Callable[[int, int, Access], None]] = []
         self.fault: PageFault | None = None
         self._blocks: dict[int, set[int]] = {}  # log2 of the size -> numbers of blocks that may be in the TLB
         self._entries: list[int] = []  # physical addresses of the table entries that the last walk read
@@ -174,9 +174,9 @@ class AddressSpace:
         """Call `reached` with a physical page before an alias of it gets into the TLB."""
         self._on_alias.append(reached)
 
-    def on_executable(self, executable: Callable[[int, int], None]) -> None:
+    def on_executable(self, executable: Callable[[int, int, Access], None]) -> None:
         """Call `executable` with the virtual and the physical address of a page, or of a part of it, that has become
-        executable."""
+        executable, and with the access that it is for."""
         self._on_executable.append(executable)
 
     def ask_again(self) -> None:
@@ -236,7 +236,7 @@ class AddressSpace:
         `_grant_memory`."""
         if access is Access.FETCH or int(translation.permissions) & _EXECUTE:
             for executable in self._on_executable:
-                executable(address, translation.physical)
+                executable(address, translation.physical, access)
 
     def _keep(self, page: int, granted: tuple[int, int], registers: Registers, access: Access) -> None:
         """Let the engine repeat this answer, as long as a walk would give the same, without a call of the watcher."""

@@ -17,7 +17,7 @@ def watch_started_files(system: System, warn: Callable[[str], None]) -> None:
         if system.space.physical(address, Access.FETCH) != address:
             return  # a virtual address of something else
         watch.remove(address)
-        changes = system.files.changes(address, system.memory)
+        changes = system.files.changes(address, system.memory, system.pristine)
         if changes is not None:
             warn(changes)
 

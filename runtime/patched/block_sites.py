@@ -16,6 +16,7 @@ from kinst.runtime.engine.host.blocks import SLACK
 from kinst.runtime.hits.actions import Batched
 from kinst.runtime.machine.loading.loaded import Loaded
 from kinst.runtime.machine.system import System
+from kinst.runtime.paging.walker import Access
 from kinst.runtime.patched.block_choice import BlockChoice
 from kinst.runtime.patched.code_copies import CodeCopies
 from kinst.runtime.patched.sites import SiteTable
@@ -105,7 +106,7 @@ class BlockSites:
 
     # -- where the code is --------------------------------------------------------------------------------------------
 
-    def _executable(self, address: int, physical: int) -> None:
+    def _executable(self, address: int, physical: int, _access: Access) -> None:
         """The guest may execute a page from now on, by a virtual address in it."""
         if not len(self._rows):
             return

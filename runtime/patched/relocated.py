@@ -34,6 +34,8 @@ class RelocatedCopies:
         trap: TrapPath,
         trampolines: MovedTrampolines | None,
         space: AddressSpace,
+        *,
+        has_own: bool = True,
     ) -> None:
         """
         Args:
@@ -44,11 +46,13 @@ class RelocatedCopies:
             trap: the trap path.
             trampolines: for machines on which those of the image do not serve copies.
             space: the guest's memory.
+            has_own: whether the image's own trampolines are in memory.
         """
         self._sites = sites
         self._loaded = loaded
         self._trap = trap
         self._trampolines = trampolines
+        self._has_own = has_own
         self._space, self._fetch = space, space.fetch  # which gives instruction bytes as they are, with breakpoints
         self._breakpoints = sorted(set(sites.arch.engine.armed.values()), key=len)
         self._distances = distances
@@ -58,7 +62,8 @@ class RelocatedCopies:
     def pristine(self, address: int, content: bytes) -> bytes:
         """Bytes read at a virtual address, with the original ones at armed sites, those of copies included."""
         for distance in self._distances:
-            content = self._sites.pristine(address - distance, content)
+            if distance != self._loaded.bias or not self._loaded.has_lost(address):
+                content = self._sites.pristine(address - distance, content)
         return content
 
     def claim(self, pc: int) -> Hit | None:
@@ -77,9 +82,11 @@ class RelocatedCopies:
         row = self._sites.row_at(pc - distance)
         if row is None or not self._sites.is_armed[row]:
             return None
+        if distance == self._loaded.bias and self._loaded.has_lost(pc):
+            return None
         # Trampolines that end with a breakpoint were loaded with the image; those that jump back do so to link
         # addresses, so for them an image with a bias is a copy as well.
-        is_moved = distance != (self._loaded.bias if self._trampolines is None else 0)
+        is_moved = distance != (self._loaded.bias if self._trampolines is None else 0) or not self._has_own
         self._trap.add(self._moved(row, pc, pc - distance) if is_moved else self._sites.site(row), pc)
         return self._trap.hits[pc]
 

@@ -30,7 +30,7 @@ class SecondCpu:
     def __init__(self, system: System, loaded: Loaded) -> None:
         """The emulator behind it is made when it runs for the first time. `loaded` is where the guest's image is."""
         self._system = system
-        self._image = loaded.segments
+        self._image = loaded
         self._physical: dict[int, int] = {}  # of the image's pages by virtual address, which do not change
         self._data: dict[int, int] = {}  # of this run: physical address of a page -> page of the pool
         # By the addresses at which runs stop, for which code is translated: virtual page -> its bytes in the guest,
@@ -111,7 +111,7 @@ class SecondCpu:
         physical = self._physical.get(virtual)
         if physical is None:
             physical = self._system.space.observe(virtual)
-            if physical is not None and any(start <= virtual < start + size for start, _, size in self._image):
+            if physical is not None and any(start <= virtual < start + size for start, _, size in self._image.segments):
                 self._physical[virtual] = physical
         return physical
 

@@ -88,6 +88,7 @@ class SiteTable:
             is_module: it is a module that the guest loads, where hits are dispatched.
         """
         self.is_module = is_module
+        self.is_named = is_module  # whether descriptions mean it by its own name alone, and never as `kernel`
         self.manifest = patched.manifest
         self._patched = patched
         self.arch = arch
@@ -200,7 +201,7 @@ class SiteTable:
         self.at_blocks = self.deliveries.is_at_block.copy()
         self.is_armed = self.is_wanted & self._is_patched & ~self.at_blocks
         for size, rows in self._by_size():
-            addresses = self._addresses[rows] + np.uint64(self._patched.loaded.bias)
+            addresses = self._addresses[rows] + np.uint64(self._patched.loaded.bias % (1 << 64))
             content = self._content(rows, size)
             for virtual, physical, length in self._patched.loaded.segments:
                 with memory.code(physical, length) as code:
@@ -333,9 +334,8 @@ class SiteTable:
         fired, instead = self._static(record, static)
         enablings += fired
         address, trampoline = int(record["address"]) + bias, int(record["trampoline"]) + bias + self._distance
-        delivery = (
-            self.deliveries.of(row, written) if method is None else DISPATCHED
-        )  # asked for where there can be no trampoline
+        # A method is asked for where there can be no trampoline.
+        delivery = self.deliveries.of(row, written) if method is None else DISPATCHED
         site = Site(address, size, trampoline, instead or emulation, tuple(enablings), delivery=delivery)
         return site if instead or out_of_line is None else replace(site, out_of_line=out_of_line)
 

@@ -72,7 +72,7 @@ class ManifestBlock:
     def __init__(self, provider: str, sites: SiteTable, kinds: Sequence[ProbeKind]) -> None:
         """The block of the probes of `kinds` in the manifest of `sites`."""
         self._provider = provider
-        self._manifest, self._is_module = sites.manifest, sites.is_module
+        self._manifest, self._is_named = sites.manifest, sites.is_named
         rows = np.flatnonzero(np.isin(self._manifest.probes["kind"], [int(kind) for kind in kinds]))
         self._rows = rows[np.argsort(sites.identifiers[rows], kind="stable")]
         self.identifiers: Identifiers = sites.identifiers[self._rows].astype(np.intp)
@@ -83,7 +83,7 @@ class ManifestBlock:
 
     def match(self, pattern: ProbeName) -> Identifiers:
         """The probes that `pattern` matches, ascending."""
-        if self._is_module and not pattern.names_module(self._manifest.module):
+        if self._is_named and not pattern.names_module(self._manifest.module):
             return self.identifiers[:0]
         return self._identifier_of[matching_rows(self._manifest, self._rows, pattern)].astype(np.intp)
 

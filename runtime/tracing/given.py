@@ -9,11 +9,13 @@ from kinst.runtime.dlang.options import OptionError
 from kinst.runtime.dlang.options import Options as DOptions
 from kinst.runtime.machine.configuration import ClockKind, Configuration, FileAt, mapped
 from kinst.runtime.machine.disk import Disk, DiskMode, open_disk
+from kinst.runtime.tracing.beside_file import BesideFile, loaded_file, stage_file
 from kinst.runtime.tracing.hits import Hit, PythonAction
 from kinst.runtime.tracing.programs.program_text import Origin, ProgramText, read_script
 from kinst.targets.errors import UsageError
 from kinst.targets.method import Method
 from kinst.targets.nearest import nearest
+from kinst.targets.probe import checked_module
 
 Action = Callable[[Hit], object]
 PathLike = Path | str
@@ -39,6 +41,9 @@ class Machine:
         initrd: the initial file system of a Linux kernel: a file, or the bytes of a cpio archive, compressed or not.
         dtb: a flattened device tree, a file or bytes, in place of the board's own.
         load: more bytes by the physical address where they are put.
+        images: more images by their names in probes: each a file, or a pair of a file and the physical address where
+            it is put, as of `kinst-run --load NAME=FILE@ADDRESS`.
+        stages: images that the guest itself loads or unpacks, by name: they have probes from when their code arrives.
         disks: virtio disks: each a file, a pair of a file and its mode, or an object like `Disk`, for one trace. What
             is written is forgotten at the end ("copy", the default), goes to the file ("rw"), or is refused ("ro").
         kaslr_seed: 64 bits for a kernel that moves to a random address; default: it does not move.
@@ -67,6 +72,8 @@ class Machine:
     initrd: bytes | PathLike | None = None
     dtb: bytes | PathLike | None = None
     load: Mapping[int, bytes] = field(default_factory=dict)
+    images: Mapping[str, PathLike | tuple[PathLike, int]] = field(default_factory=dict)
+    stages: Mapping[str, PathLike] = field(default_factory=dict)
     disks: Sequence[AnyDisk] = ()
     kaslr_seed: int | None = None
     rng_seed: int | None = None
@@ -107,7 +114,17 @@ class Options:
         method_of(self.method)
 
 
-def configuration_of(machine: Machine) -> Configuration:
+def beside_of(machine: Machine) -> tuple[BesideFile, ...]:
+    """Its images beside the first one. Raises UsageError: one cannot be used."""
+    found = []
+    for name, given in machine.images.items():
+        file, address = given if isinstance(given, tuple) else (given, None)
+        found.append(loaded_file(Path(file), checked_module(name, "image"), address))
+    staged = (stage_file(Path(file), checked_module(name, "stage"), None) for name, file in machine.stages.items())
+    return (*found, *staged)
+
+
+def configuration_of(machine: Machine, beside: Sequence[BesideFile] = ()) -> Configuration:
     """What the machine is made from; its files are opened. Raises UsageError, MachineError: one cannot be used."""
     return Configuration(
         cpus=machine.cpus,
@@ -117,7 +134,10 @@ def configuration_of(machine: Machine) -> Configuration:
         initrd=_content("initrd", machine.initrd),
         kaslr_seed=machine.kaslr_seed,
         device_tree=_content("dtb", machine.dtb),
-        files=tuple(FileAt("bytes", address, content) for address, content in machine.load.items()),
+        files=(
+            *(FileAt("bytes", address, content) for address, content in machine.load.items()),
+            *(one.loaded for one in beside if one.loaded is not None),
+        ),
         disks=tuple(map(_disk, machine.disks)),
         rng_seed=machine.rng_seed,
         has_virtio_console=machine.virtio_console,

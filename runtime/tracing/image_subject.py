@@ -12,6 +12,7 @@ from kinst.runtime.dlang.builtins import FREEBSD
 from kinst.runtime.providers.plugged import asks_for
 from kinst.runtime.systems.registry import constants_of
 from kinst.runtime.tracing.guests.built import Build, Built
+from kinst.runtime.tracing.images.beside_images import BesideImage, named_beside, open_beside
 from kinst.runtime.tracing.images.plug_ins import PlugIns
 from kinst.runtime.tracing.images.preparing import prepare, source_of
 from kinst.runtime.tracing.programs.inline_clauses import InlineClauses
@@ -21,6 +22,7 @@ from kinst.runtime.tracing.request import Request
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.arch.registry import NO_IMAGE_ARCH
 from kinst.targets.c_types import ImageTypes, NoImageTypes
+from kinst.targets.debuginfo.beside_types import BesideTypes
 from kinst.targets.debuginfo.image_types import image_types
 from kinst.targets.image import open_to_run
 from kinst.targets.manifest.packed import find_manifest
@@ -56,7 +58,8 @@ class ImageSubject:
         guest; None: our own machine."""
         self._request = request
         self._build = build or _own_machine()
-        self.programs = _programs(request)
+        self._beside = _beside(request)
+        self.programs = _programs(request, self._beside)
         self._opened: Opened | None = None
         self.types: ImageTypes = NoImageTypes()
         self.constants: Mapping[str, int] = FREEBSD
@@ -65,12 +68,14 @@ class ImageSubject:
         self._placed: tuple[str, ...] = ()
         self._identified: dict[str, ProbeName] = {}
         self._built: Built | None = None
-        if request.programs or request.actions or any(map(_is_inlined, self.programs)):
+        is_named = any(map(_is_inlined, self.programs)) or any(map(_own_probes, self._beside))
+        if request.programs or request.actions or is_named:
             opened = self._opened = opened or open_source(
                 source_of(request), progress=request.progress, read=open_to_run
             )
             image = opened.image
-            self.types = image_types(image, debug_file=request.debug_file, modules=dict(request.modules))
+            types = image_types(image, debug_file=request.debug_file, modules=dict(request.modules))
+            self.types = BesideTypes(types, {one.module: one.types for one in self._beside}) if self._beside else types
             self.constants = constants_of(image, request.system)
             self.arch, own = image.facts, static_records(image).providers
             self.providers = tuple(dict.fromkeys((*PROVIDERS, *own)))
@@ -80,10 +85,10 @@ class ImageSubject:
         """See `Subject`."""
         opened = self._opened
         image = None if opened is None else opened.image
-        self._identified = {} if opened is None else _identified(opened, descriptions)
+        self._identified = {} if opened is None else _identified(opened, self._beside, descriptions)
         plug_ins = PlugIns(image, self.types, asks_for(descriptions, self._identified))
         names = self._names([str(self._identified.get(text, text)) for text in descriptions])
-        prepared = prepare(self._request, opened, (*names, *plug_ins.names), self.types)
+        prepared = prepare(self._request, opened, (*names, *plug_ins.names), self.types, self._beside)
         self._built = self._build(prepared, self.types, plug_ins, warn)
         return self._built
 
@@ -116,7 +121,14 @@ class ImageSubject:
         return site_names(descriptions, self._placed)
 
 
-def _programs(request: Request) -> Sequence[ProgramText]:
+def _beside(request: Request) -> tuple[BesideImage, ...]:
+    """The other images in the machine."""
+    if not request.beside:
+        return ()
+    return open_beside(request, open_to_run(source_of(request).path, module=request.name, reading=request.reading))
+
+
+def _programs(request: Request, beside: Sequence[BesideImage]) -> Sequence[ProgramText]:
     """The user's programs; if there are none, and no actions, the probes that a patched image was patched with. A
     standalone image may have counted many hits before it is read, so that these get a summary, not a line each."""
     if request.programs or request.actions:
@@ -125,7 +137,16 @@ def _programs(request: Request) -> Sequence[ProgramText]:
     if manifest is not None and manifest.standalone is not None:
         return [ProgramText(Origin.SCRIPT, "summary", _SUMMARY)]
     options = () if manifest is None else manifest.options
-    return [ProgramText(Origin.NAME, text, text) for text in options]
+    kept = [text for one in beside for text in _own_probes(one)]
+    return [ProgramText(Origin.NAME, text, text) for text in (*options, *kept)]
+
+
+def _own_probes(image: BesideImage) -> list[str]:
+    """What another image in the machine was patched with, as names of its own probes."""
+    manifest = image.opened.manifest
+    options = () if manifest is None or manifest.standalone is not None else manifest.options
+    parts = (text.split(":") for text in options)
+    return [":".join((provider, image.module, *rest)) for provider, _, *rest in parts]
 
 
 def _is_inlined(program: ProgramText) -> bool:
@@ -134,9 +155,11 @@ def _is_inlined(program: ProgramText) -> bool:
     return len(fields) == len(ProbeName.__slots__) and is_inline(ProbeName(*fields))
 
 
-def _identified(opened: Opened, descriptions: Sequence[str]) -> dict[str, ProbeName]:
+def _identified(opened: Opened, beside: Sequence[BesideImage], descriptions: Sequence[str]) -> dict[str, ProbeName]:
     """The descriptions that are probe identifiers (-i), and the probes that they name."""
     texts = [text for text in descriptions if text.isdigit() and len(text) < _LONGEST_IDENTIFIER]
-    numbers = numbering_of(opened.program) if texts else None
-    found = {text: numbers.name(int(text)) for text in texts} if numbers is not None else {}
+    if not texts:
+        return {}
+    numbers = numbering_of(opened.program)
+    found = {text: numbers.name(int(text)) or named_beside(beside, numbers.end, int(text)) for text in texts}
     return {text: name for text, name in found.items() if name is not None}

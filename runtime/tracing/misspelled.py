@@ -38,7 +38,7 @@ def checked(request: Request, *, is_lenient: bool) -> Request:
     """
     if request.image is None or is_lenient or request.symbols is not None or request.debug_file is not None:
         return request
-    if request.options.is_on("zdefs") or request.options.is_on("cpp") or request.modules:
+    if request.options.is_on("zdefs") or request.options.is_on("cpp") or request.modules or request.beside:
         return request
     candidates = [name for program in request.programs for name in _candidates(program)]
     if not candidates:

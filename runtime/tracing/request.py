@@ -12,6 +12,7 @@ from kinst.targets.method import Method
 from kinst.targets.packed.reading import AS_IT_SAYS, Reading
 
 if TYPE_CHECKING:
+    from kinst.runtime.tracing.beside_file import BesideFile
     from kinst.runtime.tracing.hits import PythonAction
     from kinst.runtime.tracing.host.learn_request import LearnRequest
     from kinst.runtime.tracing.host.log_request import LogRequest
@@ -41,6 +42,7 @@ class Request:
     code: tuple[tuple[int, int], ...] = ()  # start and end of what the user says is code
     users: tuple[Path, ...] = ()  # programs of the guest's user mode, for ustack()
     modules: tuple[tuple[str, Path], ...] = ()  # kernel modules: their types, and probes of patched ones
+    beside: "tuple[BesideFile, ...]" = ()  # images that are in the machine as well
     records_time: bool = False
     records_tasks: bool = False  # whether the task is recorded in which each probe fires
     records_hits: bool = False  # whether hits are counted by probe, and over time

@@ -122,7 +122,7 @@ class Tracer:
         self.user_stacks: UserStacks = surroundings.user_stacks
         self.symbols: Symbols = surroundings.symbols
         self.user_symbols: UserSymbols = surroundings.user_symbols
-        self.locate = surroundings.locate
+        self.locate, self.locate_beside = surroundings.locate, surroundings.locate_beside
         self.profile: GuestProfile = surroundings.profile
         self.arch: ArchFacts = surroundings.host.arch
         self.now: Callable[[], int] = surroundings.timestamp or surroundings.host.now

@@ -171,8 +171,9 @@ class Tracing:
 
     def explained(self) -> list[str]:
         """How the hits of each clause, and of each site, are delivered: a line each (-x explain)."""
-        code = None if self.guest is None else self.guest.code
-        return [*self.tracer.explained(), *([] if code is None else code.explained())]
+        guest = self.guest
+        parts = () if guest is None else (guest.code, guest.beside)
+        return [*self.tracer.explained(), *(line for one in parts if one is not None for line in one.explained())]
 
     def report(self, program: ProgramText) -> str:
         """What -v says about a program that was enabled: its stability."""

@@ -1,7 +1,7 @@
 """Addresses in the running guest -> unwind rules of the code there, wherever the image was moved."""
 
 from collections.abc import Callable
-from typing import Final
+from typing import Final, NamedTuple, Protocol
 
 from kinst.rewriter.program import Program
 from kinst.runtime.unwinding.arch.registry import stack_effects
@@ -9,6 +9,31 @@ from kinst.runtime.unwinding.unwind import Rule, Unwinder, plain_address
 from kinst.targets.arch.facts import ArchFacts
 
 _MASK: Final = (1 << 64) - 1
+
+
+class CallerRule(NamedTuple):
+    """What is known about a return address."""
+
+    address: int  # without its signature
+    rule: Rule | None  # how to unwind its frame
+    follows_call: bool
+    changes_stack: bool  # the call was made on another stack
+
+
+class Rules(Protocol):
+    """How to unwind frames of code in a machine, by address."""
+
+    def here(self, address: int) -> Rule | None:
+        """The rule before the instruction at an address; None if it is not known."""
+        ...
+
+    def caller(self, address: int) -> CallerRule | None:
+        """What is known about a return address; None if it cannot be one."""
+        ...
+
+    def is_start(self, address: int) -> bool:
+        """Whether a function begins there."""
+        ...
 
 
 class FrameRules:
@@ -40,3 +65,15 @@ class FrameRules:
             if self.unwinder.is_code(inside):
                 return plain, inside + 1
         return None
+
+    def caller(self, address: int) -> CallerRule | None:
+        """What is known about a return address; None if it cannot be one."""
+        returned = self.returned_to(address)
+        if returned is None:
+            return None
+        unwinder, (plain, link) = self.unwinder, returned
+        return CallerRule(plain, unwinder.rule_in_call(link), unwinder.follows_call(link), unwinder.changes_stack(link))
+
+    def is_start(self, address: int) -> bool:
+        """Whether a function begins there."""
+        return self.unwinder.is_start(self.link_address(address))

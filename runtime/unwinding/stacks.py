@@ -6,12 +6,12 @@ check fails: the return address must be in code, after a call, and each frame mu
 """
 
 from collections.abc import Callable, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 from kinst.runtime.clauses.environment import Memory
 from kinst.runtime.trap.faults import Fault
 from kinst.runtime.trap.trap import Firing
-from kinst.runtime.unwinding.frame_rules import FrameRules
+from kinst.runtime.unwinding.frame_rules import CallerRule, Rules
 from kinst.runtime.unwinding.unwind import Rule
 from kinst.targets.arch.facts import ArchFacts
 
@@ -24,15 +24,6 @@ _FAR: Final = 1 << 13  # bytes: a frame pointer that points so far down points t
 Interrupted = Callable[[int], Sequence[int] | None]
 
 
-class Caller(NamedTuple):
-    """What is known about a return address."""
-
-    address: int  # without its signature
-    rule: Rule | None  # how to unwind its frame
-    follows_call: bool
-    changes_stack: bool  # the call was made on another stack
-
-
 class MachineStacks:
     """The stacks of a machine; implements `kinst.runtime.clauses.environment.Stacks`."""
 
@@ -40,7 +31,7 @@ class MachineStacks:
         self,
         arch: ArchFacts,
         memory: Memory,
-        rules: FrameRules,
+        rules: Rules,
         *,
         is_user: Callable[[Firing], bool] = lambda _firing: False,
     ) -> None:
@@ -58,7 +49,7 @@ class MachineStacks:
         self._pc = arch.pc
         self._sp, self._fp, self._link = arch.stack_pointer, arch.frame_pointer, arch.link_register
         self._here: dict[int, Rule | None] = {}  # rules by address of a probe
-        self._callers: dict[int, Caller] = {}  # by return address
+        self._callers: dict[int, CallerRule] = {}  # by return address
         self._reached = 0  # the end of the outermost frame in the last walk
         self._interrupted: Interrupted = lambda _sp: None
 
@@ -67,6 +58,11 @@ class MachineStacks:
         the trap frame, that the entry code saved at a stack pointer; None if there are none, or if they are user
         mode's."""
         self._interrupted = interrupted
+
+    def forget(self) -> None:
+        """Other code may be at addresses that were seen before."""
+        self._here.clear()
+        self._callers.clear()
 
     def stack(self, firing: Firing, frames: int) -> tuple[int, ...]:
         """The PC, then return addresses, at most `frames` in all. Of user code only the PC is known here. When a tail
@@ -152,17 +148,14 @@ class MachineStacks:
         self._here[pc] = rule
         return rule
 
-    def _caller_at(self, address: int) -> Caller | None:
+    def _caller_at(self, address: int) -> CallerRule | None:
         """What is known about a return address; None if it cannot be one."""
-        returned = self._rules.returned_to(address)
-        if returned is None:
+        found = self._rules.caller(address)
+        if found is None:
             return None
         if len(self._callers) >= _KEPT:
             self._callers.clear()
-        unwinder, (plain, link) = self._rules.unwinder, returned
-        found = self._callers[address] = Caller(
-            plain, unwinder.rule_in_call(link), unwinder.follows_call(link), unwinder.changes_stack(link)
-        )
+        self._callers[address] = found
         return found
 
     def _loaded(self, address: int) -> int:
@@ -179,7 +172,7 @@ class MachineStacks:
         return None if rule is None else firing.regs[rule.base] + rule.offset & _MASK
 
     def _is_entry(self, pc: int) -> bool:
-        return self._rules.unwinder.is_start(self._rules.link_address(pc))
+        return self._rules.is_start(pc)
 
     def _return_address(self, firing: Firing) -> int:
         try:

@@ -119,7 +119,7 @@ def test_a_device_tree_needs_a_machine_that_has_one(tmp_path: Path) -> None:
     )
     assert "--dtb: no flattened device tree" in refused(str(firmware(tmp_path)), "--dtb", str(firmware(tmp_path)))
     call = ("--call", "fibonacci(3)", "--dtb", str(tmp_path / "tree"))
-    assert "--load and --dtb are for an image that boots" in refused(str(MACHINES["arm64"].image), *call)
+    assert "--load, --stage and --dtb are for an image that boots" in refused(str(MACHINES["arm64"].image), *call)
 
 
 # auipc t0, 0x1000; li a1, 1; sb a1, OFFSET(t0); jr t0: a byte into the file at 16 MiB, which is then started

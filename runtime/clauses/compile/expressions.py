@@ -180,7 +180,8 @@ def _integer(_generator: Generator, node: program.Integer) -> Code:
 
 
 def _linked(generator: Generator, node: program.Linked) -> Code:
-    locate = generator.bind("locate", generator.environment.locate)
+    environment = generator.environment
+    locate = generator.bind("locate", environment.locate_beside.get(node.module, environment.locate))
     return Code(f"{locate}({node.address}, firing.site)", 0, UNSIGNED.high)
 
 

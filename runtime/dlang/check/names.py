@@ -99,9 +99,9 @@ def external_name(reader: Reader, node: tree.ExternalName) -> Operand:
         text = f"no symbolic type information is available for {symbol.module}`{symbol.name}"
         raise DError("D_SYM_NOTYPES", text, node.span)
     if isinstance(symbol.type, Function):
-        value = program.Linked(symbol.type, symbol.address)
+        value = program.Linked(symbol.type, symbol.address, symbol.module)
         return Operand(symbol.type, value, is_lvalue=True, size=symbol.size)
-    result = in_memory(symbol.type, program.Linked(UINTPTR, symbol.address))
+    result = in_memory(symbol.type, program.Linked(UINTPTR, symbol.address, symbol.module))
     return replace(result, is_lvalue=True, size=symbol.size or None)
 
 

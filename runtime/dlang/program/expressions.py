@@ -62,6 +62,7 @@ class Linked:
 
     type: DType
     address: int
+    module: str = ""  # of the image
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,3 +33,12 @@ class Loaded:
             if virtual <= address + self.bias < virtual + size:
                 return address + self.bias - virtual + physical
         return None
+
+    @property
+    def has_arrived(self) -> bool:
+        """Whether it is, or was, in memory."""
+        return True
+
+    def has_lost(self, _address: int) -> bool:
+        """Whether other code has taken the place of the image's at one of its virtual addresses."""
+        return False

@@ -1,6 +1,6 @@
 """Files for physical memory, `--load` -> RAM; and whether something else that a loader writes overlaps one of them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import numpy as np
@@ -68,14 +68,20 @@ class PlacedFiles:
         for file, where in zip(self._files, self._ranges, strict=True):
             _refuse(file, where, place, what)
 
-    def changes(self, address: int, memory: PhysicalMemory) -> str | None:
+    def changes(
+        self,
+        address: int,
+        memory: PhysicalMemory,
+        pristine: Callable[[int, bytes], bytes] = lambda _address, found: found,
+    ) -> str | None:
         """What the guest has changed of the file at an address, and of the space after it that it needs; None if
-        nothing."""
+        nothing. `pristine` restores what armed sites replace."""
         file, where = next(one for one in zip(self._files, self._ranges, strict=True) if one[1].start == address)
         size = len(where) if file.filled is None else file.filled  # what starts clears its .bss itself
         before = np.zeros(size, np.uint8)
         before[: len(file.content)] = np.frombuffer(file.content, np.uint8)[:size]
-        changed = np.flatnonzero(np.frombuffer(memory.read(address, size), np.uint8) != before)
+        now = pristine(address, memory.read(address, size))
+        changed = np.flatnonzero(np.frombuffer(now, np.uint8) != before)
         if not len(changed):
             return None
         first, last = (address + int(changed[row]) for row in (0, -1))

@@ -1,14 +1,14 @@
 """What was prepared -> a guest: the machine, the image in it, and what clauses can see. Nothing runs yet."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from kinst.rewriter.standalone.in_memory import contents
+from kinst.runtime.clauses.environment import Symbols
 from kinst.runtime.clauses.guest.guest_memory import GuestMemory
 from kinst.runtime.clauses.guest.kernel_tables import with_kernel
 from kinst.runtime.clauses.guest.moved_image import MovedImage
 from kinst.runtime.clauses.guest.no_guest import NoUserSymbols
-from kinst.runtime.clauses.guest.symbols import ImageSymbols
 from kinst.runtime.clauses.guest.unmapped_image import with_unmapped_image
 from kinst.runtime.clauses.profiles import Guest as Known
 from kinst.runtime.clauses.profiles import profile_for, user_mode
@@ -16,6 +16,7 @@ from kinst.runtime.clauses.scratch import Scratch
 from kinst.runtime.machine.boards.registry import board_of
 from kinst.runtime.machine.calling.call import load_for_call
 from kinst.runtime.machine.interrupts import Interrupt, Interrupts
+from kinst.runtime.machine.loading.arriving import Arriving
 from kinst.runtime.machine.loading.hosted import refuse_program
 from kinst.runtime.machine.loading.loaded import Loaded
 from kinst.runtime.machine.loading.loader import load_image, misplaced
@@ -34,16 +35,18 @@ from kinst.runtime.tracing.host.contract import blank_firing
 from kinst.runtime.tracing.host.guest_host import GuestHost
 from kinst.runtime.tracing.host.replaying import replays_of
 from kinst.runtime.tracing.host.surroundings import SCRATCH, Surroundings
-from kinst.runtime.tracing.images.image_probes import inline_clauses, providers_of, register_module
+from kinst.runtime.tracing.images.beside_code import BesideImages
+from kinst.runtime.tracing.images.image_probes import inline_clauses, providers_of, register_beside, register_module
 from kinst.runtime.tracing.images.modules import module_sites
 from kinst.runtime.tracing.images.patched_code import PatchedCode
+from kinst.runtime.tracing.images.placed_images import PlacedImage, PlacedRules, PlacedSymbols
 from kinst.runtime.tracing.images.plug_ins import PlugIns
 from kinst.runtime.tracing.images.preparing import Prepared
 from kinst.runtime.tracing.standalone.guest import StandaloneGuest
 from kinst.runtime.tracing.standalone.probes import StandaloneProbes
 from kinst.runtime.trap.trap import Firing
 from kinst.runtime.unwinding.contexts import Contexts
-from kinst.runtime.unwinding.frame_rules import FrameRules
+from kinst.runtime.unwinding.frame_rules import FrameRules, Rules
 from kinst.runtime.unwinding.stack_regions import StackRegions, stack_size
 from kinst.runtime.unwinding.stacks import MachineStacks
 from kinst.runtime.unwinding.user_programs import UserPrograms
@@ -75,6 +78,8 @@ def build(prepared: Prepared, types: ImageTypes, plug_ins: PlugIns, warn: Callab
     board = board_of(prepared.facts.board)
     system = System(prepared.facts, board, request.configuration, counts_hits=counts_hits)
     loaded = _loaded(prepared, system)
+    if prepared.beside:
+        loaded = Arriving(loaded.image, loaded)
     wrong = None if prepared.call is not None else misplaced(loaded, prepared.facts)
     if wrong is not None:
         warn(wrong)
@@ -85,14 +90,14 @@ def build(prepared: Prepared, types: ImageTypes, plug_ins: PlugIns, warn: Callab
         standalone = StandaloneGuest(probes, system, loaded, is_made_here=prepared.planned.plan is not None)
         return Guest(prepared, system, loaded, None, standalone.surroundings(types, warn), None, standalone, warn=warn)
     code = _patched_code(prepared, system, loaded, warn)
+    beside = BesideImages(loaded, prepared.beside, system, warn) if isinstance(loaded, Arriving) else None
     moved = _moved(system, loaded) if code is None else code.moved
     is_user = user_mode(system.arch, system.engine.live.get)
     host, dtrace = GuestHost(system, is_user), DtraceProvider()
     sites = None if code is None else code.sites
     providers = providers_of(dtrace, host, sites, loaded, types)
     modules = [] if code is None else [module_sites(one, system, loaded, code) for one in prepared.modules]
-    for module in modules:
-        register_module(providers, module.table, host, types)
+    _register(providers, host, types, modules, beside)
     scratch = Scratch(SCRATCH)
     observe = with_unmapped_image(system.space.observe, loaded.segments, system.space.stage)
     task = prepared.original.symbols.address_of(LINUX.evidence)
@@ -102,11 +107,13 @@ def build(prepared: Prepared, types: ImageTypes, plug_ins: PlugIns, warn: Callab
     memory = GuestMemory(scratch, observe, system.space.observe_write, system.memory)
     plug_ins.register(providers, sites, memory, loaded.bias)
     watched = _watched(prepared, system, loaded, providers, plug_ins)
-    if code is None:
-        rules = FrameRules(system.arch, prepared.program, lambda address: moved.original(address) - loaded.bias)
-    else:
-        rules = code.frame_rules
-    stacks = MachineStacks(system.arch, memory, rules, is_user=is_user)
+    rules = _rules(prepared, loaded, moved) if code is None else code.frame_rules
+    all_rules, symbols, locate_beside = _views(
+        PlacedImage(prepared.original, prepared.program, loaded, moved, rules), beside
+    )
+    stacks = MachineStacks(system.arch, memory, all_rules, is_user=is_user)
+    if beside is not None:
+        beside.on_arrival(stacks.forget)
     size = stack_size(prepared.original.symbols)
     contexts = _contexts(system, stacks, size)
     known = Known(
@@ -123,14 +130,6 @@ def build(prepared: Prepared, types: ImageTypes, plug_ins: PlugIns, warn: Callab
     )
     profile = profile_for(known, SYSTEMS, request.system)
     stacks.cross(profile.interrupted)
-    functions = lambda: prepared.program().functions  # noqa: E731  # read when they are asked for
-    symbols = ImageSymbols(
-        prepared.original,
-        functions,
-        bias=loaded.bias,
-        moved=moved.original,
-        follows_call=rules.unwinder.follows_call,
-    )
     programs = UserPrograms(request.users, system.arch, memory)
     surroundings = Surroundings(
         host=host,
@@ -143,14 +142,45 @@ def build(prepared: Prepared, types: ImageTypes, plug_ins: PlugIns, warn: Callab
         symbols=symbols,
         user_symbols=programs if request.users else NoUserSymbols(symbols.object_start),
         locate=moved.locate,
+        locate_beside=locate_beside,
         profile=profile,
-        arm=lambda: _arm(prepared, code, modules),
-        fold=(lambda: None) if code is None else code.fold,
+        arm=lambda: _arm(prepared, code, modules, beside),
+        fold=next((one.fold for one in (code, beside) if one is not None), lambda: None),
         replays=replays_of(system, profile),
     )
     inlines = inline_clauses(prepared, sites, stacks, rules, memory, loaded.bias)
     log = None if watched is None else _log(prepared, system, watched, symbols, warn)
-    return Guest(prepared, system, loaded, code, surroundings, inlines, log=log, warn=warn)
+    return Guest(prepared, system, loaded, code, surroundings, inlines, beside=beside, log=log, warn=warn)
+
+
+def _register(
+    providers: Providers,
+    host: GuestHost,
+    types: ImageTypes,
+    modules: Sequence[ModuleSites],
+    beside: BesideImages | None,
+) -> None:
+    """Add the probes of all that is, or comes to be, in memory besides the first image."""
+    for module in modules:
+        register_module(providers, module.table, host, types)
+    for one in () if beside is None else beside.images:
+        if one.code is not None:
+            register_beside(providers, one.code.sites, one.loaded, host, one.prepared.image.types)
+
+
+def _rules(prepared: Prepared, loaded: Loaded, moved: MovedImage) -> FrameRules:
+    """How to unwind an image without sites."""
+    return FrameRules(prepared.image.facts, prepared.program, lambda address: moved.original(address) - loaded.bias)
+
+
+def _views(
+    first: PlacedImage, beside: BesideImages | None
+) -> tuple[Rules, Symbols, Mapping[str, Callable[[int, int], int]]]:
+    """How to unwind code in the machine, its names, and where variables of other images than the first are."""
+    if beside is None:
+        return first.rules, first.symbols, {}
+    images = beside.placed(first)
+    return PlacedRules(images), PlacedSymbols(images), images.locators
 
 
 def _watched(
@@ -167,7 +197,7 @@ def _watched(
 
 
 def _log(
-    prepared: Prepared, system: System, watched: "MachineHost", symbols: ImageSymbols, warn: Callable[[str], None]
+    prepared: Prepared, system: System, watched: "MachineHost", symbols: Symbols, warn: Callable[[str], None]
 ) -> "EventLog | None":
     if prepared.request.log is None:
         return None
@@ -176,14 +206,16 @@ def _log(
     return EventLog(prepared.request.log, system, watched, lambda pc: symbols.describe(pc, "stack"), warn)
 
 
-def _arm(prepared: Prepared, code: PatchedCode | None, modules: Sequence[ModuleSites]) -> None:
+def _arm(
+    prepared: Prepared, code: PatchedCode | None, modules: Sequence[ModuleSites], beside: BesideImages | None
+) -> None:
     """Write the breakpoints when a run begins. Only now is an image refused that cannot boot: -l and --call work with
     any."""
     if prepared.call is None:
         refuse_program(prepared.original)
     if code is not None:
         code.arm()
-    for one in modules:
+    for one in (*modules, *(() if beside is None else beside.images)):
         one.arm()
 
 
@@ -220,7 +252,9 @@ def _patched_code(
     if manifest is None:
         return None
     trampolines = trampoline_code(loaded, manifest) if plan is None else plan.trampolines.tobytes()
-    return PatchedCode(Patched(manifest, loaded, trampolines), system, prepared.program, warn)
+    code = PatchedCode(Patched(manifest, loaded, trampolines), system, prepared.program, warn)
+    code.begin()
+    return code
 
 
 def _moved(system: System, loaded: Loaded) -> MovedImage:

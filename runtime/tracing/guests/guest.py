@@ -28,6 +28,7 @@ from kinst.runtime.tracing.standalone.guest import StandaloneGuest
 if TYPE_CHECKING:
     from kinst.runtime.tracing.guests.event_log import EventLog
     from kinst.runtime.tracing.guests.learning import Learner
+    from kinst.runtime.tracing.images.beside_code import BesideImages
 
 
 class Guest:
@@ -45,12 +46,13 @@ class Guest:
         inlines: InlineClauses | None,
         standalone: StandaloneGuest | None = None,
         *,
+        beside: "BesideImages | None" = None,
         log: "EventLog | None" = None,
         warn: Callable[[str], None],
     ) -> None:
         """Made by `build`. `code` is None for an image without probes, and for a standalone one. `warn` is called at
         once with warnings that cannot wait for the output."""
-        self._log = log
+        self._log, self.beside = log, beside
         self.prepared = prepared
         self.system = system
         self.loaded = loaded
@@ -165,7 +167,8 @@ class Guest:
         if self._log is not None:
             self._log.finish()
         ending = self.whereabouts.ending(outcome, is_verbose=self.prepared.request.is_verbose)
-        ending = replace(ending, stuck=self._stuck.found, assumed=self._unmodelled.lines())
+        missed = () if self.beside is None or not self.system.has_run else self.beside.missed()
+        ending = replace(ending, stuck=self._stuck.found, assumed=self._unmodelled.lines(), missed=missed)
         return ending if self.code is None else replace(ending, passed_over=self.code.passed_over())
 
 

@@ -83,6 +83,7 @@ class Ending:
     not_started: tuple[int, ...] = ()  # CPUs that the guest never switched on
     stuck: Stuck | None = None  # how it was found to make no progress
     assumed: tuple[str, ...] = ()  # a line for each register that nobody models: who touched it, what it was told
+    missed: tuple[str, ...] = ()  # a line for each image that was to come, and did not
     passed_over: str = ""  # enabled sites where the guest has written what cannot be probed
 
     @property
@@ -103,7 +104,7 @@ class Ending:
             value["not-started"] = list(self.not_started)
         if self.stuck is not None:
             value["stuck"] = self.stuck.value()
-        lists = {"lacking": self.lacking, "assumed": self.assumed}
+        lists = {"lacking": self.lacking, "assumed": self.assumed, "missed": self.missed}
         value |= {name: list(lines) for name, lines in lists.items() if lines}
         if self.passed_over:
             value["passed-over"] = self.passed_over
@@ -121,7 +122,7 @@ class Ending:
             lines.append(f"the guest never started CPU {', '.join(map(str, self.not_started))}: it did not find it")
         if self.passed_over:
             lines.append(f"of the sites that the guest wrote over, {self.passed_over}")
-        return [*lines, *self.lacking, *self.assumed]
+        return [*lines, *self.lacking, *self.assumed, *self.missed]
 
 
 def bare_ending(outcome: Outcome) -> Ending:

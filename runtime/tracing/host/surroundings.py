@@ -47,6 +47,7 @@ class Surroundings:
     symbols: Symbols = field(default_factory=NoSymbols)
     user_symbols: UserSymbols = field(default_factory=NoUserSymbols)
     locate: Callable[[int, int], int] = _where_linked  # a link address, for the code at another -> where it is now
+    locate_beside: Mapping[str, Callable[[int, int], int]] = field(default_factory=dict)  # of other images, by module
     profile: GuestProfile = field(default_factory=lambda: BareProfile(""))
     arm: Callable[[], None] = _nothing  # writes the breakpoints of what is enabled into memory
     fold: Callable[[], None] = _nothing  # runs the actions of hits that were counted or recorded

@@ -50,6 +50,23 @@ def register_module(providers: Providers, sites: "SiteTable", host: "Host", type
     providers.skip_to(sites.manifest.next_identifier)
 
 
+def register_beside(
+    providers: Providers, sites: "SiteTable", image: "Loaded", host: "Host", types: "ImageTypes"
+) -> None:
+    """Add the probes of another image in the machine. `image` says where it is by the time that one fires."""
+    symbols = image.image.symbols
+
+    def find(symbol: str) -> int | None:
+        address = symbols.address_of(symbol)
+        return None if address is None else address + image.bias
+
+    providers.register(kinst_provider(sites))
+    providers.register(fbt_provider(sites, host.arch, types.function))
+    for provider in sdt_providers(sites, host.arch, find, types.function):
+        providers.register(provider)
+    providers.skip_to(sites.manifest.next_identifier)
+
+
 def inline_clauses(
     prepared: "Prepared",
     sites: "SiteTable | None",

@@ -54,12 +54,12 @@ def patched_modules(modules: Sequence[tuple[str, Path]], arch: str, identifier: 
         if image.facts.name != arch:
             raise UsageError(f"{path}: is a module for {image.facts.name}, the image is for {arch}")
         if manifest is not None and manifest.standalone is None:
-            manifest = _renamed(manifest, name, identifier - FIRST_PROBE_ID)
+            manifest = renamed(manifest, name, identifier - FIRST_PROBE_ID)
             identifier = manifest.next_identifier
             yield PatchedModule(image, manifest)
 
 
-def _renamed(manifest: Manifest, name: str, distance: int) -> Manifest:
+def renamed(manifest: Manifest, name: str, distance: int) -> Manifest:
     """The manifest with this module name, and with all identifiers shifted by `distance`: each file was numbered
     alone."""
     numbers = manifest.numbers.copy()

@@ -35,35 +35,49 @@ class PatchedCode:
     """The sites of one image in one machine."""
 
     def __init__(
-        self, patched: Patched, system: "System", program: Callable[[], "Program"], warn: Callable[[str], None]
+        self,
+        patched: Patched,
+        system: "System",
+        program: Callable[[], "Program"],
+        warn: Callable[[str], None],
+        *,
+        table: type[SiteTable] = SiteTable,
     ) -> None:
-        """Map the trampolines and add the handlers to the trap path. Nothing is armed yet.
+        """Map the trampolines. Nothing is armed yet; `begin` is next.
 
         Args:
             patched: the image as it was loaded, and its manifest. system: the machine. program: gives the analysed
             image, which is needed to know how functions are left. warn: called at once for a site that the CPU executes
-            in another mode than it was decoded for (16 or 32 bits).
+            in another mode than it was decoded for (16 or 32 bits). table: what keeps its sites.
         """
-        self._system = system
+        self._system, self._warn = system, warn
         loaded = self._loaded = patched.loaded
         # The bias of each copy of the image. The list is shared: a copy that one of the following finds, all know.
-        distances = [loaded.bias]
+        distances = self._distances = list[int]()
         find = OwnCopies(loaded, system.memory, system.space.observe).finder(lambda: distances, distances.append)
         self.moved = MovedImage(loaded.image, lambda: distances, find)
         self.frame_rules = FrameRules(system.arch, program, self._link_address)
         self.pending_returns = self._pending_returns()
-        choice = None
+        choice = self._choice = None
         if patched.manifest.method == Method.BLOCK and system.trap.counted is not None:
-            choice = BlockChoice(patched.manifest, system.arch, loaded, system.memory)
-        self.sites = SiteTable(patched, system.arch, emulator(system.arch), self._hooks(patched, program, choice))
+            choice = self._choice = BlockChoice(patched.manifest, system.arch, loaded, system.memory)
+        self.sites = table(patched, system.arch, emulator(system.arch), self._hooks(patched, program, choice))
         self.sites.map_trampolines(system.space, system.trap, system.engine)
-        trampolines = moved_trampolines(system, loaded, patched.manifest.trampolines[0])
-        # The trap path asks the newest handler first: deferred sites, whose code the guest wrote itself, then copies.
-        copies = RelocatedCopies(self.sites, loaded, distances, system.trap, trampolines, system.space)
-        system.attach_original(copies.pristine)
-        system.trap.dtrace_invop_add(ModeCheck(copies.claim, copies.pristine, system, warn).claim)
-        self._blocks = None if choice is None else BlockSites(self.sites, choice, loaded, system)
+        self._blocks: BlockSites | None = None
         self._deferred: DeferredSites | None = None
+
+    def begin(self, *, has_own: bool = True) -> None:
+        """The image is in memory: add the handlers to the trap path. `has_own`: see `RelocatedCopies`."""
+        system, loaded, choice = self._system, self._loaded, self._choice
+        self._distances.append(loaded.bias)
+        trampolines = moved_trampolines(system, loaded, self.sites.manifest.trampolines[0])
+        # The trap path asks the newest handler first: deferred sites, whose code the guest wrote itself, then copies.
+        copies = RelocatedCopies(
+            self.sites, loaded, self._distances, system.trap, trampolines, system.space, has_own=has_own
+        )
+        system.attach_original(copies.pristine)
+        system.trap.dtrace_invop_add(ModeCheck(copies.claim, copies.pristine, system, self._warn).claim)
+        self._blocks = None if choice is None else BlockSites(self.sites, choice, loaded, system)
         if self.sites.manifest.is_deferred.any():
             self._deferred = DeferredSites(self.sites, loaded, system, trampolines, self._blocks)
             system.trap.dtrace_invop_add(self._deferred.claim)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
+from itertools import chain
 from pathlib import Path
 
 from kinst.rewriter.naming.inline_lookup import DebugInlines
@@ -17,6 +18,13 @@ from kinst.rewriter.standalone.in_memory import with_segment
 from kinst.rewriter.standalone.report import moving_text, no_jump_summary, without_jumps
 from kinst.rewriter.standalone.request import IN_OUR_MACHINE
 from kinst.runtime.machine.calling.call import Call, parse_call
+from kinst.runtime.tracing.images.beside_images import (
+    BesideImage,
+    PreparedBeside,
+    check_rewriting,
+    is_for,
+    prepare_beside,
+)
 from kinst.runtime.tracing.images.late_plan import LatePlan, digest_of, kept_plan, new_plan
 from kinst.runtime.tracing.images.modules import PatchedModule, has_sites, patched_modules
 from kinst.runtime.tracing.images.nearby import nearby
@@ -31,6 +39,7 @@ from kinst.targets.machines.registry import default_machine, machine_facts
 from kinst.targets.manifest.packed import Manifest, find_manifest
 from kinst.targets.method import Method
 from kinst.targets.probe import ProbeName
+from kinst.targets.probe_ids import FIRST_PROBE_ID
 
 
 class LateOpened:
@@ -80,6 +89,7 @@ class Prepared:
     opened: LateOpened
     original: Image  # the image without patches, if it was analysed; else the one that is loaded
     modules: tuple[PatchedModule, ...] = ()  # that the guest may load
+    beside: tuple[PreparedBeside, ...] = ()  # other images in the machine
 
     @property
     def path(self) -> Path:
@@ -91,7 +101,13 @@ class Prepared:
         return self.opened().program
 
 
-def prepare(request: Request, opened: Opened | None, names: Sequence[ProbeName], types: ImageTypes) -> Prepared:
+def prepare(
+    request: Request,
+    opened: Opened | None,
+    names: Sequence[ProbeName],
+    types: ImageTypes,
+    beside: Sequence[BesideImage] = (),
+) -> Prepared:
     """Decide what to patch, and for which machine.
 
     Args:
@@ -100,6 +116,7 @@ def prepare(request: Request, opened: Opened | None, names: Sequence[ProbeName],
         names: what programs, actions and other packages' providers may enable. A name that matches nothing is not an
             error here: the checker reports it, with its place in the program.
         types: prototypes of functions, for args[].
+        beside: other images in the machine.
 
     Raises:
         KinstError: the image cannot be used, or not in this way.
@@ -111,9 +128,18 @@ def prepare(request: Request, opened: Opened | None, names: Sequence[ProbeName],
     is_finished = opened is not None and opened.manifest is not None and opened.manifest.standalone is not None
     if opened is not None and (names or modules) and not is_finished:
         inlines = opened.inlines(with_parameters=True, types=types)
-        planned = _planned(opened, names, inlines, request, has_modules=bool(modules))
+        own = [name for name in names if is_for(name, opened.image, beside)]
+        planned = _planned(opened, own, inlines, request, has_modules=bool(modules))
+    first = FIRST_PROBE_ID if opened is None or not beside else _after(opened, modules)
+    others = prepare_beside(beside, names, request, first)
+    planned = replace(
+        planned,
+        reasons={**dict(chain.from_iterable(one.reasons.items() for one in others)), **planned.reasons},
+        refusals=(*planned.refusals, *chain.from_iterable(one.refusals for one in others)),
+    )
     late = LateOpened(source_of(request), opened, inlines)
     image, manifest = _loaded(request, planned)
+    check_rewriting(image.module, manifest, others)
     facts = machine_facts(request.machine or default_machine(image.facts.name))
     if facts.arch != image.facts.name:
         raise UsageError(f"{request.image}: is for {image.facts.name}, and {facts.name} is not")
@@ -123,6 +149,10 @@ def prepare(request: Request, opened: Opened | None, names: Sequence[ProbeName],
     call = None if request.call is None else parse_call(request.call)
     if manifest is not None and request.method is not None:
         manifest = replace(manifest, method=request.method.value)
+    if manifest is not None and beside and manifest.method == Method.BLOCK:  # others may take its places
+        manifest = replace(manifest, method=Method.AUTO.value)
+    if manifest is not None and manifest.standalone is not None and any(one.manifest is not None for one in others):
+        raise UsageError(f"{request.image}: is standalone, and has no handler: probes of other images need one")
     original = image if opened is None else opened.image
     return Prepared(
         request=request,
@@ -134,6 +164,7 @@ def prepare(request: Request, opened: Opened | None, names: Sequence[ProbeName],
         opened=late,
         original=original,
         modules=modules,
+        beside=others,
     )
 
 
@@ -150,11 +181,18 @@ def _with_modules(request: Request, opened: Opened | None) -> tuple[Opened | Non
     return opened, tuple(patched_modules(request.modules, opened.image.facts.name, first))
 
 
+def _after(opened: Opened, modules: Sequence[PatchedModule]) -> int:
+    """The first identifier after those of an image and of its modules."""
+    return modules[-1].manifest.next_identifier if modules else numbering_of(opened.program).end
+
+
 def _check_call(request: Request) -> None:
     if request.call is not None and request.configuration.cpus > 1:
         raise UsageError("--call runs a function on one CPU: --cpus is for an image that boots")
-    if request.call is not None and (request.configuration.files or request.configuration.device_tree is not None):
-        raise UsageError("--call runs a function by itself: --load and --dtb are for an image that boots")
+    if request.call is not None and (
+        request.configuration.files or request.beside or request.configuration.device_tree is not None
+    ):
+        raise UsageError("--call runs a function by itself: --load, --stage and --dtb are for an image that boots")
 
 
 def source_of(request: Request) -> Source:

@@ -20,6 +20,7 @@ REFUSED = {
     "rng_seed": (("--rng-seed", "1"), "--rng-seed: is for our own machine: for random numbers that follow from"),
     "has_virtio_console": (("--virtio-console",), "--virtio-console: is for our own machine: for one that is written"),
     "users": (("--user", SAMPLE.image), "--user: is for our own machine: frames of the guest's programs"),
+    "stages": (("--stage", SAMPLE.image), "--stage: is for our own machine: under QEMU only IMAGE has"),
     "learn": (("--learn", "x.toml"), "--learn: is for our own machine: under QEMU, registers are QEMU's"),
     "log": (("--log", "exceptions"), "--log: is for our own machine: QEMU itself has"),
     "log_file": (("--log", "exceptions", "--log-file", "x"), "--log: is for our own machine: QEMU itself has"),

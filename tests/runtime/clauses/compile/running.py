@@ -143,6 +143,7 @@ class Environment:
         self.profile, self.stacks, self.symbols = Profile(), Stacks(), Symbols()
         self.user_stacks, self.user_symbols = UserStacks(), UserSymbols()
         self.locate = lambda link, _site: link
+        self.locate_beside: dict[str, Callable[[int, int], int]] = {}
         self.arch: ArchFacts = arch_by_name("amd64")
         self.records_time = records_time
         self.time = 1_000
