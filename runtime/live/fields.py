@@ -79,6 +79,16 @@ class Fields:
             raise NotKeptError(self._why_no_types)
         return (TASK, *map(member_field, words), *self._registers(self.image.facts.stack_pointer))
 
+    def of_call(self) -> tuple[str, ...]:
+        """What tells in which system call a task is: the task, wherever its stack pointer is."""
+        if not self._has_system:
+            raise NotKeptError("nothing tells one task from another")
+        return (TASK, *map(member_field, self._words.of_thread() or ()))
+
+    def of_saved(self, _offset: int) -> tuple[str, ...]:
+        """A word of the registers that user mode had, at its offset in struct pt_regs."""
+        raise NotKeptError("is not recorded under QEMU")
+
     @cached_property
     def _cpus(self) -> int:
         return self.count()
