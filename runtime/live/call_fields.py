@@ -45,6 +45,13 @@ class CallFields:
         for way, rows in self.calls.ways:
             yield from self._of_way(way, rows, wanted)
 
+    def of_action(self) -> Iterator[Part]:
+        """All that an action in Python may read of those that are enabled."""
+        for number in range(MOST):
+            yield Part(f"arg{number}", self.calls.entered, self._saved(self.calls.offset_of(number)))
+        for way, rows in self.calls.ways:
+            yield Part("arg1", rows, self.result(way))
+
     def _of_entry(self, rows: tuple[int, ...], wanted: Needs) -> Iterator[Part]:
         yield Part("regs[]", rows, lambda: [*_time(wanted), *registers_of(wanted, self.known.image.facts)])
         yield from (Part(name, rows, self._at_entry(name)) for name in _names(wanted))

@@ -130,13 +130,21 @@ class Keeping:
         """Note what was enabled: at which sites more is done than to count, and whether actions in Python are called
         for hits, which may look at what was aggregated until then. Raises KinstError: a record cannot tell tasks."""
         self._has_all |= has_actions
-        if self._calls is not None and (rows := self._calls.calls.followed):
-            try:
-                self._wanted.add(self._sites(self._mask(rows)), self._known.of_call())
-            except NotKeptError as error:
-                raise KinstError(f"syscall:::return: {error}: {_INSTEAD}") from None
+        if self._calls is not None:
+            self._follow(self._calls, has_actions=has_actions)
+            recorded = recorded & ~self._sites(self._mask(row for _, rows in self._calls.calls.ways for row in rows))
         if has_actions or recorded.any():
             self._wanted.add(recorded, (TIME, *self._known.of_action()) if has_actions else ())
+
+    def _follow(self, calls: CallFields, *, has_actions: bool) -> None:
+        """Let records tell in which call a task is, and for actions what it gets and returns."""
+        try:
+            if rows := calls.calls.followed:
+                self._wanted.add(self._sites(self._mask(rows)), self._known.of_call())
+            for part in calls.of_action() if has_actions else ():
+                self._wanted.add(self._sites(self._mask(part.rows)), [TIME, *part.fields()])
+        except NotKeptError as error:
+            raise KinstError(f"syscall:::return: {error}: {_INSTEAD}") from None
 
     @cached_property
     def _own(self) -> tuple[str, ...]:
@@ -155,7 +163,7 @@ class Keeping:
             if gone[own].all():
                 raise KinstError(f"{clause.description}: has no probe under QEMU: {refused}: {_INSTEAD}")
             if gone[out].any():
-                raise KinstError(f"{clause.description}: where system calls return there is no jump: {_INSTEAD}")
+                raise KinstError(f"{clause.description}: no jump where system calls return: {refused}: {_INSTEAD}")
 
     def request(self) -> Request:
         """What the image has to keep, with the largest ring."""

@@ -149,6 +149,12 @@ class SystemCalls:
         rows = [row for call in calls for row in self._rows(call)]
         return tuple(rows + [row for _, own in self.ways for row in own]) if rows else ()
 
+    @property
+    def entered(self) -> tuple[int, ...]:
+        """The rows at which entries are enabled."""
+        ends = map(self._ends.__getitem__, self._enabled)
+        return tuple(row for call, name in ends if name == ENTRY for row in self._rows(call))
+
     def offset_of(self, argument: int | None) -> int:
         """Where struct pt_regs has an argument of user mode's; None: or what the call returns."""
         return self._facts.result if argument is None else self._facts.arguments[argument]
