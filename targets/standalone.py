@@ -24,6 +24,7 @@ Fields are arg0, arg1, ...; names of registers, the PC's being where the site is
     cpu      the number that the CPU itself has: its APIC ID, mpidr_el1, mhartid
     task     the address of Linux's current task; 0: there is none yet
     task+N   the word at the offset N in it; 0: there is none
+    task+N:M the word at the offset M from where that word points to; 0: there is no task yet
     stack*N  a word that says how many follow, and these: up to N words of the stack, from its pointer to the end of its
              page. stack*N+OFFSET:SIZE: or to the end of the current task's stack, if the pointer is in that; it has
              SIZE bytes, from the address at OFFSET in the task. N words are reserved in any case
@@ -57,6 +58,7 @@ MOST_FIELDS: Final = 32
 MOST_STACK: Final = 512  # words
 RETURN_ADDRESS: Final = 4  # words of the stack with a return address that was just pushed
 _MEMBER: Final = re.compile(rf"{TASK}\+(0x[0-9a-f]{{1,4}})")
+_BEHIND: Final = re.compile(rf"{TASK}\+(0x[0-9a-f]{{1,4}}):(0x[0-9a-f]{{1,6}})")
 _STACK: Final = re.compile(r"stack\*([1-9][0-9]{0,3})(?:\+(0x[0-9a-f]{1,4}):(0x[0-9a-f]{1,6}))?")
 
 
@@ -92,6 +94,18 @@ def member_of(field: str) -> int | None:
     return None if found is None else int(found[1], 16)
 
 
+def behind_field(member: int, offset: int) -> str:
+    """The field of a word behind a pointer in Linux's current task."""
+    return f"{TASK}+{member:#x}:{offset:#x}"
+
+
+def behind_of(field: str) -> tuple[int, int] | None:
+    """The offsets that such a field is about: of the pointer in the task, and from where it points to; None: it is
+    another one."""
+    found = _BEHIND.fullmatch(field)
+    return None if found is None else (int(found[1], 16), int(found[2], 16))
+
+
 def stack_of(field: str) -> StackField | None:
     """What a field of the stack says; None: it is another one."""
     found = _STACK.fullmatch(field)
@@ -101,7 +115,9 @@ def stack_of(field: str) -> StackField | None:
 def asks_for_task(field: str) -> bool:
     """Whether a field is about Linux's current task."""
     stack = stack_of(field)
-    return field == TASK or member_of(field) is not None or (stack is not None and stack.size > 0)
+    if member_of(field) is not None or behind_of(field) is not None:
+        return True
+    return field == TASK or (stack is not None and stack.size > 0)
 
 
 def width_of(field: str) -> int:

@@ -21,12 +21,11 @@ CPUS: Final = (1, 4)
 PROBES: Final = "fbt:::entry"
 _BOUND: Final = 600  # seconds a run
 _COUNTED: Final = PROBES + ' { @[probefunc] = count(); } END { printa("%s %@d\\n", @); trunc(@); }'
-# No `syscall` probes are under QEMU, and in Linux for amd64 nearly no return can be a jump: there a call ends where the
-# way back to user mode begins.
+# In Linux 6.12 for riscv64 no return of a system call can be a jump: there the time is that between two calls.
 _CALLS: Final = {
-    "amd64": ("fbt::syscall_enter_from_user_mode:entry", "fbt::syscall_exit_to_user_mode:entry"),
-    "arm64": ("fbt::invoke_syscall:entry", "fbt::invoke_syscall:return"),
-    "riscv64": ("fbt::do_trap_ecall_u:entry", "fbt::syscall_exit_to_user_mode:entry"),
+    "amd64": ("syscall:::entry", "syscall:::return"),
+    "arm64": ("syscall:::entry", "syscall:::return"),
+    "riscv64": ("syscall:::entry", "fbt::do_trap_ecall_u:entry"),
 }
 _LATENCY: Final = (
     "{0} {{ self->t = timestamp; }} "

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from kinst.rewriter.standalone.code.parts import CELL, CURRENT, FIRST, PATIENCE, PER_CPU, RING, ROOM, SITE
 from kinst.rewriter.standalone.code.trampoline import (
+    Behind,
     Clock,
     Constant,
     Count,
@@ -37,6 +38,7 @@ from kinst.targets.standalone import (
     WORD,
     Standalone,
     asks_for_task,
+    behind_of,
     member_of,
     stack_of,
 )
@@ -172,6 +174,8 @@ def _of_memory(field: str, current: Current) -> Word | None:
         return current
     if (offset := member_of(field)) is not None:
         return Member(current, offset)
+    if (behind := behind_of(field)) is not None:
+        return Behind(Member(current, behind[0]), behind[1])
     stack = stack_of(field)
     if stack is None:
         return None

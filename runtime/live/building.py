@@ -5,7 +5,7 @@ records follow from what the clauses read.
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -32,10 +32,13 @@ from kinst.runtime.live.room.reserving import may_move_itself
 from kinst.runtime.live.room.rooms import Room, labelled, mapper_of, may_have_room, room_of
 from kinst.runtime.live.silence import Silence, silence_reason
 from kinst.runtime.live.standalone_image import StandaloneImage, standalone_image
+from kinst.runtime.live.system_calls import SystemCalls
 from kinst.runtime.live.timebase import timebase_of
 from kinst.runtime.machine.configuration import ClockKind, End
 from kinst.runtime.machine.loading.loaded import Loaded
 from kinst.runtime.patched.sites import SiteTable
+from kinst.runtime.providers.host import ImageHost
+from kinst.runtime.providers.provider import Provider
 from kinst.runtime.readout.placement import Placement
 from kinst.runtime.tracing.host.contract import NoGuest
 from kinst.runtime.tracing.host.ending import Ending, Outcome, bare_ending
@@ -91,6 +94,14 @@ class LiveBuilding:
     def __init__(self, text: str, on_stop: Callable[[], str] | None, *, is_lossless: bool) -> None:
         """`text` is the value of --on; `on_stop`: see `LiveGuest`. `is_lossless`: hits wait while the ring is full."""
         self._text, self._on_stop, self._is_lossless = text, on_stop, is_lossless
+        self._calls: SystemCalls | None = None
+
+    def providers(
+        self, host: ImageHost, is_wanted: Callable[[str], bool], descriptions: Sequence[str]
+    ) -> list[Provider]:
+        """See `kinst.runtime.tracing.guests.built.MakesProviders`: all others read memory when they are called."""
+        self._calls = SystemCalls(host, descriptions) if is_wanted(SystemCalls.registration.name) else None
+        return [] if self._calls is None else [self._calls]
 
     def __call__(
         self, prepared: Prepared, types: ImageTypes, plug_ins: PlugIns, warn: Callable[[str], None]
@@ -106,7 +117,10 @@ class LiveBuilding:
             raise UsageError(f"--load {probed}=...: under QEMU only IMAGE has probes: leave the name out, or --on")
         command = qemu_command(self._text, prepared.facts.qemu.words, request.configuration)
         fields = Fields(prepared.original, types, request.system, lambda: command.cpus or _cpus(command))
-        kept = _kept(prepared, fields, warn, wants_room=command.has_room, is_lossless=self._is_lossless)
+        calls = self._calls
+        kept = _kept(prepared, fields, warn, calls, wants_room=command.has_room, is_lossless=self._is_lossless)
+        if calls is not None:
+            kept.probes.follow(calls)
         host = NoGuest(ClockKind.HOST, image.facts, kept.probes.frame)
         start = lambda sites: _started(prepared, command, kept, sites, host.machine.now, warn)  # noqa: E731
         reason = "" if command.has_console else silence_reason(command, prepared.original, request.configuration)
@@ -114,7 +128,7 @@ class LiveBuilding:
         guest = LiveGuest(host.machine, start, ConsolePanic(prepared), silence, self._on_stop)
         segments = ((one.address, one.load_address, one.size) for one in image.segments if one.kind == PT_LOAD)
         loaded = Loaded(image, 0, image.entry, tuple(segments))
-        found = kept.probes.surroundings(host, loaded, types, guest.begin, kept.admit)
+        found = kept.probes.surroundings(host, loaded, types, guest.begin, kept.admit, plug_ins)
         return LiveTraced(prepared, replace(found, fold=guest.fold, stop=guest.stop), loaded, guest)
 
 
@@ -144,7 +158,13 @@ class _Kept:
 
 
 def _kept(
-    prepared: Prepared, fields: Fields, warn: Callable[[str], None], *, wants_room: bool, is_lossless: bool
+    prepared: Prepared,
+    fields: Fields,
+    warn: Callable[[str], None],
+    calls: SystemCalls | None,
+    *,
+    wants_room: bool,
+    is_lossless: bool,
 ) -> _Kept:
     manifest, late = prepared.manifest, prepared.planned.late
     if manifest is None:
@@ -154,7 +174,7 @@ def _kept(
             lambda _sites, _memory, _back: None,
         )
     if manifest.standalone is not None:
-        return _kept_already(prepared, manifest, manifest.standalone, warn, is_lossless=is_lossless)
+        return _kept_already(prepared, manifest, manifest.standalone, warn, calls, is_lossless=is_lossless)
     if late is None:
         raise UsageError(f"{prepared.path}: has breakpoints, and under QEMU nothing handles them: give the original")
     named = labelled(prepared.image) if wants_room else prepared.image
@@ -167,6 +187,7 @@ def _kept(
         notes_tasks=request.records_tasks,
         notes_hits=request.records_hits,
         is_lossless=is_lossless,
+        calls=calls,
     )
 
     def made(sites: SiteTable | None, memory: int, back: KeptBack | None) -> StandaloneImage:
@@ -186,9 +207,17 @@ def _kept(
 
 
 def _kept_already(
-    prepared: Prepared, manifest: Manifest, kept: Standalone, warn: Callable[[str], None], *, is_lossless: bool
+    prepared: Prepared,
+    manifest: Manifest,
+    kept: Standalone,
+    warn: Callable[[str], None],
+    calls: SystemCalls | None,
+    *,
+    is_lossless: bool,
 ) -> _Kept:
     """Of an image that is standalone as it is given."""
+    if calls is not None and calls.is_planted:
+        raise UsageError(f"syscall: {prepared.path}: was not made for these probes: give the original")
     if is_lossless and kept.has_ring:
         raise UsageError(f"--lossless: {prepared.path}: its hits do not wait: give the original")
     probes = StandaloneProbes(prepared, manifest, kept, warn)

@@ -9,13 +9,23 @@ from kinst.rewriter.standalone.current_task import variable_of
 from kinst.rewriter.standalone.request import argument_fields
 from kinst.runtime.clauses.profiles import NONE
 from kinst.runtime.systems.linux_records import MEMBERS, TaskWords
+from kinst.runtime.systems.linux_registers import saved_from_user
 from kinst.runtime.tracing.standalone.columns import CpuSource, own_number
 from kinst.runtime.unwinding.stack_regions import stack_size
 from kinst.targets.c_types import ImageTypes
 from kinst.targets.image import Image
 from kinst.targets.manifest.packed import ProbeKind
 from kinst.targets.module_code import code_of
-from kinst.targets.standalone import CPU, MOST_STACK, RETURN_ADDRESS, TASK, StackField, member_field, stack_of
+from kinst.targets.standalone import (
+    CPU,
+    MOST_STACK,
+    RETURN_ADDRESS,
+    TASK,
+    StackField,
+    behind_field,
+    member_field,
+    stack_of,
+)
 
 _BORDERS: Final = frozenset({int(ProbeKind.FBT_ENTRY), int(ProbeKind.FBT_RETURN)})
 _FRAMES: Final = 64  # words of the stack that tell one from another
@@ -78,6 +88,27 @@ class Fields:
         if words is None:
             raise NotKeptError(self._why_no_types)
         return (TASK, *map(member_field, words), *self._registers(self.image.facts.stack_pointer))
+
+    def of_call(self) -> tuple[str, ...]:
+        """What tells in which system call a task is: the task, wherever its stack pointer is."""
+        if not self._has_system:
+            raise NotKeptError("nothing tells one task from another")
+        return (TASK, *map(member_field, self._words.of_thread() or ()))
+
+    def of_saved(self, offset: int) -> tuple[str, ...]:
+        """A word of the registers that user mode had, at its offset in struct pt_regs, to which the first argument
+        points: at the end of the task's stack, where it can be read whatever that argument is."""
+        stack = self._words.stack if self._has_system else None
+        at, facts = self._saved_at, self.image.facts
+        if stack is None or at is None:
+            raise NotKeptError(self._why_no_types if self._has_system else "nothing tells where its stack ends")
+        saved = behind_field(stack, at + offset)
+        return (*self._registers(facts.arguments[0]), TASK, member_field(stack), saved)
+
+    @cached_property
+    def _saved_at(self) -> int | None:
+        symbols = self.image.symbols
+        return saved_from_user(symbols.address_of, self.types, stack_size(symbols))
 
     @cached_property
     def _cpus(self) -> int:

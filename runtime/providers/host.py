@@ -111,7 +111,7 @@ class ImageHost:
         self.image = image
         self.types = types
         self.arch = image.facts
-        self._points: list[_PlantedPoint] = []
+        self._points: list[PlantedPoint] = []
         self._sites: SiteTable | None = None
         self._memory: GuestMemory | None = None
         self._bias: int | None = None
@@ -149,20 +149,21 @@ class ImageHost:
         """See `ProviderHost`."""
         return self.image.symbols.address_of(symbol)
 
-    def plant(self, description: str, called: Called, *, may_lack: bool = False) -> Point:
+    def plant(self, description: str, called: Called, *, may_lack: bool = False) -> "PlantedPoint":
         """See `ProviderHost`."""
         names = parse_probe_names(description, providers=("fbt", "kinst", "sdt"))
-        point = _PlantedPoint(names, called, may_lack=may_lack)
+        point = PlantedPoint(names, called, may_lack=may_lack)
         if self._sites is not None:
             point.place(self._sites)
         self._points.append(point)
         return point
 
 
-class _PlantedPoint:
+class PlantedPoint:
     """A `Point`. Its rows of the manifest are known once the image is patched."""
 
     def __init__(self, names: tuple[ProbeName, ...], called: Called, *, may_lack: bool) -> None:
+        """It is placed, and armed, later."""
         self.names = names
         self._may_lack = may_lack
         self._called = called
@@ -170,7 +171,13 @@ class _PlantedPoint:
         self._sites: SiteTable | None = None
         self._rows: list[int] = []
 
+    @property
+    def rows(self) -> tuple[int, ...]:
+        """The rows of the manifest's probes; none before `place`, and where there are no such places."""
+        return tuple(self._rows)
+
     def place(self, sites: "SiteTable") -> None:
+        """Look its places up in the patched image. Raises ProbeError: they are not there, and may not lack."""
         self._rows = _rows_of(sites.manifest, self.names)
         if not self._rows and not self._may_lack:
             raise ProbeError(f"{', '.join(map(str, self.names))}: a provider's point is not among the patched places")
@@ -179,11 +186,13 @@ class _PlantedPoint:
             sites.plant(self._rows, self._called)
 
     def arm(self) -> None:
+        """See `Point`."""
         if not self._is_armed and self._sites is not None:
             self._sites.plant(self._rows, self._called)
         self._is_armed = True
 
     def disarm(self) -> None:
+        """See `Point`."""
         if self._is_armed and self._sites is not None:
             self._sites.unplant(self._rows, self._called)
         self._is_armed = False

@@ -28,10 +28,10 @@ from kinst.targets.probe import ProbeName
 ENTRY, RETURN = "entry", "return"
 _METADATA: Final = "__syscall_meta__"
 _COUNT_AT, _TYPES_AT = 12, 16
-_MOST: Final = 6
+MOST: Final = 6
 _LONGEST_TYPE: Final = 128
 _WORD_TYPE: Final = "uint64_t"  # where the kernel does not say
-_RESULT: Final = Argument("int64_t")
+RESULT: Final = Argument("int64_t")
 _WORD: Final = 8
 _LARGEST: Final = (1 << 64) - 1
 _LAST_ERROR: Final = 4095  # MAX_ERRNO: results from -4095 on are error numbers
@@ -64,7 +64,7 @@ class SyscallProvider:
         self._points: dict[int, Point] = {}  # likewise
         self._planted = [
             self._plant(_End(call, name))
-            for call in _calls(host.image.symbols, self._facts.prefix)
+            for call in calls_of(host.image.symbols, self._facts.prefix)
             for name in (ENTRY, RETURN)
         ]
 
@@ -99,23 +99,20 @@ class SyscallProvider:
         """The types of the call's arguments, or of its result."""
         end = self._ends[identifier]
         if end.name == RETURN:
-            return (_RESULT, _RESULT)
-        return tuple(map(Argument, _types(self._host.image, end.call)))
+            return (RESULT, RESULT)
+        return tuple(map(Argument, types_of(self._host.image, end.call)))
 
     def argument(self, firing: Firing, index: int) -> int:
         """A word of user mode's registers, or the result."""
         arch = self._host.arch
         if self._ends[firing.enabling.probe].name == RETURN:
             return firing.regs[arch.return_value] if index <= 1 else 0
-        if index >= _MOST:
+        if index >= MOST:
             return 0
         return self._host.memory.load(firing.regs[arch.arguments[0]] + self._facts.arguments[index], _WORD)
 
     def _error(self, firing: Firing) -> int:
-        """errno: what user mode will find there, or one of the kernel's internal numbers for a call that is restarted;
-        0 if the call succeeded."""
-        negated = -firing.regs[self._host.arch.return_value] & _LARGEST
-        return negated if negated <= _LAST_ERROR else 0
+        return error_of(firing.regs[self._host.arch.return_value])
 
     def _reached(self, end: _End, firing: Firing) -> None:
         enabling = self._enablings.get(end.identifier)
@@ -123,18 +120,25 @@ class SyscallProvider:
             fire(firing, enabling)
 
 
-def _calls(symbols: Symbols, prefix: str) -> list[str]:
+def error_of(result: int) -> int:
+    """errno of what a call returns: what user mode will find there, or one of the kernel's internal numbers for a call
+    that is restarted; 0 if the call succeeded."""
+    negated = -result & _LARGEST
+    return negated if negated <= _LAST_ERROR else 0
+
+
+def calls_of(symbols: Symbols, prefix: str) -> list[str]:
     """Names of the calls that have handlers."""
     names = symbols.names(np.flatnonzero(symbols.kind == STT_FUNC))
     return sorted({name.removeprefix(prefix) for name in names if name.startswith(prefix)})
 
 
-def _types(image: Image, call: str) -> list[str]:
+def types_of(image: Image, call: str) -> list[str]:
     """C texts of the types of a call's arguments."""
     at = image.symbols.address_of(f"{_METADATA}{call}")
     if at is None:
-        return [_WORD_TYPE] * _MOST
-    count = min(_word(image, at + _COUNT_AT, 4), _MOST)
+        return [_WORD_TYPE] * MOST
+    count = min(_word(image, at + _COUNT_AT, 4), MOST)
     types = _word(image, at + _TYPES_AT, _WORD)
     return [_type_text(image, types + number * _WORD) for number in range(count)]
 

@@ -4,13 +4,13 @@ On entry from user mode the kernel saves them at the very end of the task's kern
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Final
 
 from kinst.runtime.clauses.profiles import Guest
 from kinst.runtime.trap.faults import Fault
-from kinst.targets.c_types import Aggregate, Array, CType, size_of, strip
+from kinst.targets.c_types import Aggregate, Array, CType, ImageTypes, size_of, strip
 
 _SAVED: Final = "struct pt_regs"
 _ELEMENT: Final = re.compile(r"(\w+)(?:\[(\d+)\])?")
@@ -18,6 +18,27 @@ _ELEMENT: Final = re.compile(r"(\w+)(?:\[(\d+)\])?")
 _FIRST_END, _FIRST_START = "__top_init_kernel_stack", "init_stack"
 _TEXT: Final = ("_stext", "_end")  # with the code that is there only while the kernel starts
 _WORD: Final = 8
+
+
+def saved_from_user(symbol: Callable[[str], int | None], types: ImageTypes, stack_size: int | None) -> int | None:
+    """The offset of user mode's registers from the start of a task's stack, in bytes; None: it is not known.
+
+    Args:
+        symbol: gives addresses of symbols.
+        types: those of the kernel.
+        stack_size: that of the kernel's stacks in bytes, if it is known.
+    """
+    end, start = map(symbol, (_FIRST_END, _FIRST_START))
+    if end is not None and start is not None:
+        return end - start
+    kind = _saved(types)
+    return None if kind is None or stack_size is None else stack_size - kind.size
+
+
+def _saved(types: ImageTypes) -> Aggregate | None:
+    found = types.type_named(_SAVED)
+    kind = None if found is None else strip(found)
+    return kind if isinstance(kind, Aggregate) and kind.members is not None else None
 
 
 class SavedRegisters:
@@ -29,12 +50,8 @@ class SavedRegisters:
 
     @cached_property
     def from_user(self) -> int | None:
-        """The offset of user mode's registers from the start of the task's stack, in bytes; None: it is not known."""
-        end, start = map(self._guest.symbol, (_FIRST_END, _FIRST_START))
-        if end is not None and start is not None:
-            return end - start
-        kind, size = self._kind, self._guest.stack_size
-        return None if kind is None or size is None else size - kind.size
+        """See `saved_from_user`."""
+        return saved_from_user(self._guest.symbol, self._guest.types, self._guest.stack_size)
 
     def at(self, address: int) -> Sequence[int] | None:
         """The registers that are saved at an address; those that are not saved are 0. None: nothing is mapped there."""
@@ -77,9 +94,7 @@ class SavedRegisters:
 
     @cached_property
     def _kind(self) -> Aggregate | None:
-        found = self._guest.types.type_named(_SAVED)
-        kind = None if found is None else strip(found)
-        return kind if isinstance(kind, Aggregate) and kind.members is not None else None
+        return _saved(self._guest.types)
 
     @cached_property
     def _offsets(self) -> tuple[int | None, ...]:

@@ -11,7 +11,7 @@ from kinst.rewriter.rewriting import Opened, open_source
 from kinst.runtime.dlang.builtins import FREEBSD
 from kinst.runtime.providers.plugged import asks_for
 from kinst.runtime.systems.registry import constants_of
-from kinst.runtime.tracing.guests.built import Build, Built
+from kinst.runtime.tracing.guests.built import Build, Built, MakesProviders
 from kinst.runtime.tracing.images.beside_images import BesideImage, named_beside, open_beside
 from kinst.runtime.tracing.images.plug_ins import PlugIns
 from kinst.runtime.tracing.images.preparing import prepare, source_of
@@ -30,6 +30,7 @@ from kinst.targets.probe import PROVIDERS, ProbeName
 
 if TYPE_CHECKING:
     from kinst.runtime.tracing.guests.guest import Guest
+    from kinst.runtime.tracing.images.plug_ins import MakeProviders
 
 _WITH_SITES: Final = ("fbt", "kinst")  # their probes are addresses in code, as an image's static probes are
 # A line for each probe that was hit, those with the most hits first.
@@ -86,11 +87,18 @@ class ImageSubject:
         opened = self._opened
         image = None if opened is None else opened.image
         self._identified = {} if opened is None else _identified(opened, self._beside, descriptions)
-        plug_ins = PlugIns(image, self.types, asks_for(descriptions, self._identified))
+        plug_ins = PlugIns(image, self.types, asks_for(descriptions, self._identified), self._own(descriptions))
         names = self._names([str(self._identified.get(text, text)) for text in descriptions])
         prepared = prepare(self._request, opened, (*names, *plug_ins.names), self.types, self._beside)
         self._built = self._build(prepared, self.types, plug_ins, warn)
         return self._built
+
+    def _own(self, descriptions: Sequence[str]) -> "MakeProviders | None":
+        """What makes the providers of what builds the guest, if it has its own."""
+        build = self._build
+        if not isinstance(build, MakesProviders):
+            return None
+        return lambda host, is_wanted: build.providers(host, is_wanted, descriptions)
 
     @property
     def guest(self) -> "Guest | None":

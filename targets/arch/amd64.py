@@ -345,7 +345,10 @@ AMD64 = ArchFacts(
         runtime_constants=(8, 1),  # the immediate of movabs and of shr
         # From 6.2 to 6.14 it is the first member of pcpu_hot (arch/x86/include/asm/current.h).
         current=CurrentTask((), ("gs_base", "kernel_gs_base"), ("current_task", "pcpu_hot", "const_current_task")),
-        system_calls=SystemCalls("__x64_sys_", (112, 104, 96, 56, 72, 64)),  # di, si, dx, r10, r8, r9
+        system_calls=SystemCalls(
+            *("__x64_sys_", (112, 104, 96, 56, 72, 64), 80),  # di, si, dx, r10, r8, r9; ax
+            *("syscall_exit_to_user_mode", ("do_syscall_64",), "x64_sys_call"),
+        ),
         saved_registers=(
             *("ax", "cx", "dx", "bx", "sp", "bp", "si", "di", *(f"r{number}" for number in range(8, 16))),
             *("ip", "flags", "", "", "cs", "ss", "", "", "", ""),

@@ -279,7 +279,10 @@ ARM64 = ArchFacts(
         tracer_scratch=tuple(f"x{number}" for number in range(9, 18)),
         runtime_constants=(16, 4),  # four movz and movk; one lsr
         current=CurrentTask(("sp_el0",), ("tpidr_el1",), ("__entry_task",)),
-        system_calls=SystemCalls("__arm64_sys_", (272, 8, 16, 24, 32, 40)),  # orig_x0, x1 to x5
+        system_calls=SystemCalls(
+            *("__arm64_sys_", (272, 8, 16, 24, 32, 40), 0),  # orig_x0, x1 to x5; x0
+            *("", ("invoke_syscall", "__invoke_syscall", "el0_svc_common", "do_el0_svc"), ""),
+        ),
         saved_registers=(*(f"regs[{number}]" for number in range(31)), "sp", "pc", "pstate"),
         saved_mode=("pstate", 0x1F, (4, 5, 8, 9)),  # EL1t, EL1h, EL2t, EL2h
         user_tables=(),

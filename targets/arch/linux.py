@@ -78,6 +78,12 @@ class SystemCalls:
 
     prefix: str  # of a handler's name, before the system call's
     arguments: tuple[int, ...]  # offsets of the six arguments in struct pt_regs
+    result: int  # the offset there of what the call returns
+    # The function that is called with the same pointer when a handler has returned; empty: there is none. Kernels that
+    # inline it call handlers in one of `callers`: by way of `dispatcher`, or, if that is empty, by a register.
+    exit: str
+    callers: tuple[str, ...]
+    dispatcher: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -277,7 +277,10 @@ RISCV64 = ArchFacts(
         tracer_scratch=tuple(f"t{number}" for number in range(7)),
         runtime_constants=(24, 4),  # lui, lui, addiw, addiw, slli, add; one srliw
         current=CurrentTask(("x4", "sscratch"), (), ()),  # tp
-        system_calls=SystemCalls("__riscv_sys_", (280, 88, 96, 104, 112, 120)),  # orig_a0, a1 to a5
+        system_calls=SystemCalls(
+            *("__riscv_sys_", (280, 88, 96, 104, 112, 120), 80),  # orig_a0, a1 to a5; a0
+            *("syscall_exit_to_user_mode", ("do_trap_ecall_u",), ""),
+        ),
         saved_registers=("", *GENERAL[1:], "epc"),
         saved_mode=("status", 0x100, (0x100,)),  # SPP
         user_tables=(),

@@ -11,7 +11,7 @@ from typing import Final
 
 from kinst.rewriter.standalone.amd64.pieces import narrow, template
 from kinst.rewriter.standalone.code.parts import Parts, joined, size_of
-from kinst.rewriter.standalone.code.trampoline import Current, Member, Stack, Word
+from kinst.rewriter.standalone.code.trampoline import Behind, Current, Member, OfTask, Stack
 from kinst.targets.arch.amd64 import GENERAL
 from kinst.targets.standalone import WORD
 
@@ -47,7 +47,18 @@ def number_of_cpu(at: int, place: int) -> Parts:
     return template((f"movl ${_LEAF:#x}, %eax", "cpuid", "shrl $24, %ebx", store))
 
 
-def of_task(words: Sequence[tuple[int, Current | Member]], current: Current, free: Free) -> Parts:
+def current_of(word: OfTask) -> Current:
+    """The task that a word is about."""
+    match word:
+        case Behind(of=member):
+            return member.of
+        case Member(of=current):
+            return current
+        case current:
+            return current
+
+
+def of_task(words: Sequence[tuple[int, OfTask]], current: Current, free: Free) -> Parts:
     """Load the address of the current task into `base`, and store words of the task; zeros if there is none."""
     ask = free.filled(f"movl ${_CPU_NODE:#x}, {{other_32}}", "lsll {other_32}, {base_32}")
     variable = (
@@ -66,12 +77,16 @@ def of_task(words: Sequence[tuple[int, Current | Member]], current: Current, fre
     return joined(ask, _over(found, _DIFFERENT), found, nothing)
 
 
-def _members(words: Sequence[tuple[int, Word]]) -> Iterator[str]:
+def _members(words: Sequence[tuple[int, OfTask]]) -> Iterator[str]:
     for at, word in words:
-        if isinstance(word, Member):
-            yield from (f"movq {word.offset:#x}({{base}}), {{other}}", f"movq {{other}}, {at:#x}({{place}})")
-        else:
+        if isinstance(word, Current):
             yield f"movq {{base}}, {at:#x}({{place}})"
+            continue
+        member = word.of if isinstance(word, Behind) else word
+        yield f"movq {member.offset:#x}({{base}}), {{other}}"
+        if isinstance(word, Behind):
+            yield f"movq {word.offset:#x}({{other}}), {{other}}"
+        yield f"movq {{other}}, {at:#x}({{place}})"
 
 
 def of_stack(at: int, stack: Stack, free: Free, *, has_stack: bool) -> Parts:

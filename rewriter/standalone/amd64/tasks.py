@@ -19,17 +19,16 @@ import numpy as np
 from kinst.rewriter.liveness.effects import effector
 from kinst.rewriter.standalone.amd64.kept import Kept, kept
 from kinst.rewriter.standalone.amd64.pieces import narrow, template
-from kinst.rewriter.standalone.amd64.reads import Free, number_of_cpu, of_stack, of_task
+from kinst.rewriter.standalone.amd64.reads import Free, current_of, number_of_cpu, of_stack, of_task
 from kinst.rewriter.standalone.code.parts import Parts, joined, size_of
 from kinst.rewriter.standalone.code.trampoline import (
     Clock,
     Constant,
     Count,
     Cpu,
-    Current,
     ImmovableError,
     Masks,
-    Member,
+    OfTask,
     Record,
     Register,
     Stack,
@@ -168,8 +167,8 @@ def _stores(words: Sequence[Word], around: Kept, free: Free, *, has_stack: bool)
     plain = template(line for at, word in every for line in _lines(at, word, around, free))
     cpu = [number_of_cpu(at, free.place) for at, word in every if isinstance(word, Cpu)]
     stacks = [(at, word) for at, word in every if isinstance(word, Stack)]
-    members = [(at, word) for at, word in every if isinstance(word, Current | Member)]
-    asked = [word.of if isinstance(word, Member) else word for _, word in members]
+    members = [(at, word) for at, word in every if isinstance(word, OfTask)]
+    asked = [current_of(word) for _, word in members]
     asked += [word.task.of for _, word in stacks if word.task is not None]
     task = of_task(members, asked[0], free) if asked else ()
     return joined(plain, *cpu, task, *(of_stack(at, word, free, has_stack=has_stack) for at, word in stacks))

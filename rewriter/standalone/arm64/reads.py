@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from typing import Final
 
 from kinst.rewriter.standalone.code.recording import stack_words, task_words
-from kinst.rewriter.standalone.code.trampoline import Current, Member, Record, Stack
+from kinst.rewriter.standalone.code.trampoline import Behind, Current, OfTask, Record, Stack
 from kinst.targets.standalone import WORD
 
 _PAGE: Final = 0x1000
@@ -86,17 +86,24 @@ def of_memory(task: Record, free: Free, *, has_stack: bool) -> str:
     return "\n".join(parts)
 
 
-def _of_task(words: Sequence[tuple[int, Current | Member]], free: Free) -> str:
+def _of_task(words: Sequence[tuple[int, OfTask]], free: Free) -> str:
     """Leaves the current task, or 0, in `base`."""
     zeros = (f"str xzr, [{free.place}, #{at}]" for at, _ in words)
     members = (line for at, word in words for line in _member(at, word, free))
     return _FIND.format(base=free.base, zeros="\n".join(zeros), members="\n".join(members))
 
 
-def _member(at: int, word: Current | Member, free: Free) -> Iterator[str]:
-    if isinstance(word, Member):
-        yield f"ldr {free.other}, [{free.base}, #{word.offset}]"
-    yield f"str {free.other if isinstance(word, Member) else free.base}, [{free.place}, #{at}]"
+def _member(at: int, word: OfTask, free: Free) -> Iterator[str]:
+    if isinstance(word, Current):
+        yield f"str {free.base}, [{free.place}, #{at}]"
+        return
+    member = word.of if isinstance(word, Behind) else word
+    yield f"ldr {free.other}, [{free.base}, #{member.offset}]"
+    if isinstance(word, Behind):
+        far, near = word.offset & -_PAGE, word.offset % _PAGE  # an instruction holds 12 bits of it
+        yield f"add {free.other}, {free.other}, #{far}"
+        yield f"ldr {free.other}, [{free.other}, #{near}]"
+    yield f"str {free.other}, [{free.place}, #{at}]"
 
 
 def _of_stack(at: int, stack: Stack, free: Free) -> str:

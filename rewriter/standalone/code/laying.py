@@ -142,6 +142,8 @@ class _Laying:
     @property
     def ends(self) -> Addresses:
         """Where the code of each row ends; of rows that are left out, anywhere."""
+        if not len(self.row):  # all are left out
+            return np.zeros(len(self.pieces.own_size), np.uint64)
         after = np.searchsorted(self.row, np.arange(len(self.pieces.own_size)), "right")
         last = np.maximum(after - 1, 0)
         return self._address(self.at[last + 1], self.group[last])

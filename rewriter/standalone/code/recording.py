@@ -11,8 +11,7 @@ from kinst.rewriter.standalone.code.trampoline import (
     Clock,
     Constant,
     Cpu,
-    Current,
-    Member,
+    OfTask,
     Record,
     Register,
     Stack,
@@ -35,9 +34,9 @@ def plain_words(task: Record) -> Iterator[tuple[int, Plain]]:
     yield from ((at, word) for at, word in placed(task.words) if isinstance(word, Plain))
 
 
-def task_words(task: Record) -> list[tuple[int, Current | Member]]:
+def task_words(task: Record) -> list[tuple[int, OfTask]]:
     """The words of the current task, each with its offset in the record."""
-    return [(at, word) for at, word in placed(task.words) if isinstance(word, Current | Member)]
+    return [(at, word) for at, word in placed(task.words) if isinstance(word, OfTask)]
 
 
 def stack_words(task: Record) -> list[tuple[int, Stack]]:

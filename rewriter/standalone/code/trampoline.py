@@ -78,6 +78,15 @@ class Member:
 
 
 @dataclass(frozen=True, slots=True)
+class Behind:
+    """The word at an offset, a multiple of its size, from where a member of the current task points to, which is there
+    as long as the task runs: its stack. 0: there is no task."""
+
+    of: Member
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
 class Stack:
     """A word that says how many follow, and as many of the stack, at most `count`: from its pointer on, up to the end
     of its page, which is surely there, or to that of the task's stack if it is in that. It is of `size` bytes, a power
@@ -88,7 +97,8 @@ class Stack:
     size: int = 0
 
 
-Word = Clock | Register | Constant | Varying | Cpu | Current | Member | Stack
+Word = Clock | Register | Constant | Varying | Cpu | Current | Member | Behind | Stack
+OfTask = Current | Member | Behind
 
 
 def width(word: Word) -> int:

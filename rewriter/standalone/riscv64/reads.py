@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from kinst.rewriter.standalone.code.recording import stack_words, task_words
-from kinst.rewriter.standalone.code.trampoline import Current, Member, Record, Stack
+from kinst.rewriter.standalone.code.trampoline import Behind, Current, Member, OfTask, Record, Stack
 from kinst.targets.standalone import WORD
 
 _OUTSIDE_PAGE: Final = 64 - 12  # bits
@@ -43,16 +43,33 @@ def of_memory(task: Record, free: Free, *, has_stack: bool) -> str:
     return "\n".join(lines)
 
 
-def _of_task(words: Sequence[tuple[int, Current | Member]], free: Free) -> list[str]:
+def _of_task(words: Sequence[tuple[int, OfTask]], free: Free) -> list[str]:
     zeros = [f"sd zero, {at}({free.place})" for at, _ in words]
     members = [line for at, word in words for line in _member(at, word, free)]
     return [*free.over("bltz tp", *zeros, *free.over("jal zero", *members)[:1]), *members]
 
 
-def _member(at: int, word: Current | Member, free: Free) -> Iterator[str]:
-    if isinstance(word, Member):
+def _member(at: int, word: OfTask, free: Free) -> Iterator[str]:
+    if isinstance(word, Current):
+        yield f"sd tp, {at}({free.place})"
+        return
+    if isinstance(word, Behind):
+        yield from _behind(word, free)
+    else:
         yield from _loaded(word, free)
-    yield f"sd {free.base if isinstance(word, Member) else 'tp'}, {at}({free.place})"
+    yield f"sd {free.base}, {at}({free.place})"
+
+
+def _behind(word: Behind, free: Free) -> list[str]:
+    """The ticket waits in the record, where the site's number will be."""
+    return [
+        *_loaded(word.of, free),
+        f"sd {free.ticket}, {WORD}({free.place})",
+        f"li {free.ticket}, {word.offset}",
+        f"add {free.base}, {free.base}, {free.ticket}",
+        f"ld {free.ticket}, {WORD}({free.place})",
+        f"ld {free.base}, 0({free.base})",
+    ]
 
 
 def _loaded(member: Member, free: Free) -> list[str]:

@@ -1,8 +1,10 @@
 """The interface of what builds a guest: from an image and its probes to something that can be traced."""
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
+from kinst.runtime.providers.host import ImageHost
+from kinst.runtime.providers.provider import Provider
 from kinst.runtime.tracing.images.plug_ins import PlugIns
 from kinst.runtime.tracing.images.preparing import Prepared
 from kinst.runtime.tracing.running import Traced
@@ -23,6 +25,17 @@ class Built(Traced, Protocol):
     @property
     def inlines(self) -> "InlineClauses | None":
         """What descriptions of inlined copies mean; None: they mean nothing in this machine."""
+        ...
+
+
+@runtime_checkable
+class MakesProviders(Protocol):
+    """What builds a guest in which the installed providers cannot work."""
+
+    def providers(
+        self, host: ImageHost, is_wanted: Callable[[str], bool], descriptions: Sequence[str]
+    ) -> Iterable[Provider]:
+        """Those of its own that are wanted by descriptions of four fields, or identifiers."""
         ...
 
 

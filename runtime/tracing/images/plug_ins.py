@@ -1,6 +1,6 @@
-"""Other packages' providers in one run: found by name before the image is patched, registered when it is loaded."""
+"""Providers that plant points in one run: found by name before the image is patched, registered when it is loaded."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from kinst.runtime.providers.host import GuestMemory, ImageHost
@@ -8,24 +8,37 @@ from kinst.runtime.providers.plugged import installed_providers
 
 if TYPE_CHECKING:
     from kinst.runtime.patched.sites import SiteTable
-    from kinst.runtime.providers.provider import Providers
+    from kinst.runtime.providers.provider import Provider, Providers
     from kinst.targets.c_types import ImageTypes
     from kinst.targets.image import Image
     from kinst.targets.probe import ProbeName
 
+    # Whether a provider is wanted -> those that are.
+    MakeProviders = Callable[[ImageHost, Callable[[str], bool]], Iterable[Provider]]
+
 
 class PlugIns:
-    """The providers of other packages that programs name."""
+    """The providers that plant points and that programs name: those of other packages, and our own."""
 
-    def __init__(self, image: "Image | None", types: "ImageTypes", is_wanted: Callable[[str], bool]) -> None:
-        """`image` is the original, with its types; None if the image runs as it is and nothing may be added.
+    def __init__(
+        self,
+        image: "Image | None",
+        types: "ImageTypes",
+        is_wanted: Callable[[str], bool],
+        own: "MakeProviders | None" = None,
+    ) -> None:
+        """`image` is the original, with its types; None if the image runs as it is and nothing may be added. `own`
+        makes those that there are instead of the installed ones.
 
         Raises:
             ProviderError: the entry point of a package does not work.
         """
         self.is_wanted = is_wanted
         self._host = None if image is None else ImageHost(image, types)
-        self._providers = installed_providers(self._host, is_wanted)
+        if own is None or self._host is None:
+            self._providers = installed_providers(self._host, is_wanted)
+        else:
+            self._providers = [*own(self._host, is_wanted)]
 
     @property
     def names(self) -> tuple["ProbeName", ...]:

@@ -167,6 +167,7 @@ class AlikeRecords:
         if reads.has_task or reads.has_memory:
             found |= {*columns.members.values(), *(() if columns.task is None else (columns.task,))}
         if reads.has_memory:
+            found |= {*columns.behind.values()}
             found |= {*known.values(), *(() if columns.stack is None else (columns.stack,))}
         for index in reads.arguments:
             own, registers = columns.named.get(f"arg{index}"), enabling.registers(index)

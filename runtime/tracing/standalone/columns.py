@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinst.targets.arch.facts import ArchFacts
-from kinst.targets.standalone import CPU, TASK, TIME, member_of, stack_of, width_of
+from kinst.targets.standalone import CPU, TASK, TIME, behind_of, member_of, stack_of, width_of
 
 _SITE = 1  # columns before the first field
 
@@ -39,11 +39,12 @@ def own_number(arch: ArchFacts) -> CpuSource:
 @dataclass(frozen=True, slots=True)
 class Columns:
     """The columns of a record's fields. Registers and arguments are in `named`, words of the current task in `members`,
-    by offset. None: there is no such field. `plain`: how many come before the stack, which is the last field if it is
-    there."""
+    by offset, and those behind pointers in it in `behind`, by the offsets of both. None: there is no such field.
+    `plain`: how many come before the stack, which is the last field if it is there."""
 
     named: Mapping[str, int]
     members: Mapping[int, int]
+    behind: Mapping[tuple[int, int], int]
     time: int | None
     cpu: int | None
     task: int | None
@@ -56,16 +57,18 @@ def columns_of(fields: Sequence[str], cpu: CpuSource) -> Columns:
     starts = np.cumsum([_SITE, *map(width_of, fields)]).tolist()
     at = dict(zip(fields, starts, strict=False))
     members = {offset: column for name, column in at.items() if (offset := member_of(name)) is not None}
+    behind = {offsets: column for name, column in at.items() if (offsets := behind_of(name)) is not None}
     stack = next((column for name, column in at.items() if stack_of(name) is not None), None)
     special = {TIME, CPU, TASK}
     named = {
         name: column
         for name, column in at.items()
-        if name not in special and member_of(name) is None and stack_of(name) is None
+        if name not in special and not any(of(name) is not None for of in (member_of, behind_of, stack_of))
     }
     return Columns(
         named=named,
         members=members,
+        behind=behind,
         time=at.get(TIME),
         cpu=at.get(cpu.name),
         task=at.get(TASK),

@@ -38,6 +38,7 @@ class Found:
     hits: NDArray[np.uint64]
     records: NDArray[np.uint64]
     lost: int = 0  # records that were overwritten, or never finished
+    has_gaps: bool = False  # some of these were between the others, and not all before them
     gave_up: bool = False  # a writer has waited for room too long, and since then none did
 
 
@@ -70,12 +71,12 @@ class Findings:
         if part is Part.COUNTS or not self._kept.has_ring:
             return Found(hits, self._words(b""))
         self._gave_up = False
-        records, lost = self._recorded(read, patience, is_last=is_last)
+        records, lost, has_gaps = self._recorded(read, patience, is_last=is_last)
         if store is not None:
             self._until = self._next + self._kept.capacity
             store(self._kept.ring + PATIENCE, _LOOKS)
             store(self._kept.ring + ROOM, until(self._until))
-        return Found(hits, records, lost, self._gave_up)
+        return Found(hits, records, lost, has_gaps, self._gave_up)
 
     def _begun(self, read: Read) -> int:
         """The number of records that were begun, without those whose writers wait for room."""
@@ -97,8 +98,8 @@ class Findings:
         self._hits = hits
         return new
 
-    def _recorded(self, read: Read, patience: int, *, is_last: bool) -> tuple[NDArray[np.uint64], int]:
-        """New records in order, and how many are lost.
+    def _recorded(self, read: Read, patience: int, *, is_last: bool) -> tuple[NDArray[np.uint64], int, bool]:
+        """New records in order, how many are lost, and whether some of these were not before all others.
 
         A writer first takes a number from the head of the ring, then writes the record into that place, and last the
         number plus one, which marks it as finished. So a place that holds any other number was taken and not finished,
@@ -125,7 +126,9 @@ class Findings:
         lost += self._next - first - int(chosen.sum())
         records = places[chosen, 1:]
         self._check_sites(records[:, 0])
-        return records, lost
+        rows = np.flatnonzero(chosen)
+        has_gaps = self._next - first - int(rows[0]) > len(rows) if len(rows) else False
+        return records, lost, has_gaps
 
     def _check_sites(self, rows: NDArray[np.uint64]) -> None:
         """Raise MachineError if nothing is recorded there."""

@@ -5,7 +5,7 @@ Nothing is known of a hit but what the image kept: of memory the words of its re
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Final
+from typing import Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ from kinst.runtime.systems.registry import SYSTEMS
 from kinst.runtime.tracing.host.contract import Host, blank_firing
 from kinst.runtime.tracing.host.surroundings import Admit, Surroundings
 from kinst.runtime.tracing.images.image_probes import providers_of
+from kinst.runtime.tracing.images.plug_ins import PlugIns
 from kinst.runtime.tracing.images.preparing import Prepared
 from kinst.runtime.tracing.standalone.admission import Admission
 from kinst.runtime.tracing.standalone.columns import CpuSource, own_number
@@ -39,6 +40,18 @@ from kinst.targets.standalone import Standalone
 _CPU: Final = 0  # that of counts and drops, and of records that do not have theirs
 
 
+class Following(Protocol):
+    """What follows calls from one record to another, and so has to know what is lost."""
+
+    def begin(self, *, is_behind: bool, has_gaps: bool) -> None:
+        """Records come: `is_behind`, records were lost before them; `has_gaps`: or between them, nobody knows where."""
+        ...
+
+    def take_lost(self) -> int:
+        """How many hits of its own probes were lost since the last time."""
+        ...
+
+
 class KeptProbes:
     """The probes of one image. What it keeps of hits may be decided later (`expect`)."""
 
@@ -50,6 +63,11 @@ class KeptProbes:
         self._findings: Findings | None = None
         self._rows: NDArray[np.intp] | None = None
         self._lost = 0
+        self._following: Following | None = None
+
+    def follow(self, following: Following) -> None:
+        """Tell this of records that come, and of those that are lost."""
+        self._following = following
 
     @property
     def frame(self) -> TrapFrame:
@@ -57,7 +75,13 @@ class KeptProbes:
         return self._hits.frame
 
     def surroundings(
-        self, host: Host, loaded: Loaded, types: ImageTypes, arm: Callable[[SiteTable | None], None], admit: Admit
+        self,
+        host: Host,
+        loaded: Loaded,
+        types: ImageTypes,
+        arm: Callable[[SiteTable | None], None],
+        admit: Admit,
+        plug_ins: PlugIns | None = None,
     ) -> Surroundings:
         """What clauses can see.
 
@@ -67,6 +91,7 @@ class KeptProbes:
             types: prototypes of functions, for args[].
             arm: called with the sites before the run.
             admit: see `Surroundings`.
+            plug_ins: providers that plant points.
         """
         prepared, arch, dtrace = self._prepared, host.arch, DtraceProvider()
         sites = None
@@ -75,6 +100,8 @@ class KeptProbes:
             hooks = SiteHooks(returning=lambda enablings, _size: enablings[0])
             sites = SiteTable(Patched(self.manifest, loaded, b""), arch, emulator(arch), hooks)
         providers = providers_of(dtrace, host, sites, loaded, types)
+        if plug_ins is not None:
+            plug_ins.register(providers, sites, self._hits.memory, loaded.bias)
         if sites is not None:
             self._hits.attach(sites, host.now)
         stacks, profile = self._hits.stacks, self._profile(types)
@@ -167,11 +194,14 @@ class KeptProbes:
 
     def fire(self, found: Found) -> None:
         """Let probes fire for what `find` found."""
+        if self._following is not None:
+            self._following.begin(is_behind=found.lost > 0, has_gaps=found.has_gaps)
         self._hits.fire(found, blank_firing(self.frame, _CPU, _CPU))
 
     def _take_drops(self) -> dict[int, int]:
         """Records that were lost since the last time, by CPU."""
         lost, self._lost = self._lost, 0
+        lost += 0 if self._following is None else self._following.take_lost()
         return {_CPU: lost} if lost else {}
 
 

@@ -1,5 +1,5 @@
-"""A record -> the memory that clauses may read at its hit: words of the current task and of the stack, and what is
-read-only."""
+"""A record -> the memory that clauses may read at its hit: words of the current task, behind its pointers, and of the
+stack, and what is read-only."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -20,16 +20,19 @@ class RecordMemory:
         self.store, self.write, self.write_guest = constant.store, constant.write, constant.write_guest
         self.task = 0  # the current task's address
         self._members: Mapping[int, int] = _NOTHING
+        self._behind: Mapping[int, int] = _NOTHING
         self._sp, self._stack = 0, b""
         self.is_cut = False  # the stack was read beyond what was recorded of it
         self.seen = set[int]()  # the words of the stack that were read, by number
 
-    def show(self, task: int, members: Mapping[int, int], sp: int, stack: bytes) -> None:
-        """Show a record: words of the task by their offsets, and the recorded part of the stack, which begins at
-        `sp`."""
+    def show(
+        self, task: int, members: Mapping[int, int], sp: int, stack: bytes, behind: Mapping[int, int] = _NOTHING
+    ) -> None:
+        """Show a record: words of the task by their offsets, the recorded part of the stack, which begins at `sp`, and
+        other words, by their addresses."""
         self.is_cut = False
         self.seen.clear()
-        self.task, self._members, self._sp, self._stack = task, members, sp, stack
+        self.task, self._members, self._sp, self._stack, self._behind = task, members, sp, stack, behind
 
     def hide(self) -> None:
         """Show no record."""
@@ -46,6 +49,9 @@ class RecordMemory:
         if 0 <= at <= len(self._stack) - size:
             self.seen.update(range(at // WORD, (at + size - 1) // WORD + 1))
             return self._stack[at : at + size]
+        first = address & -WORD
+        if first in self._behind and address - first + size <= WORD:
+            return self._behind[first].to_bytes(WORD, "little")[address - first :][:size]
         found = self._of_task(address, size)
         return found if found is not None and len(found) == size else self._constant.read(address, size)
 

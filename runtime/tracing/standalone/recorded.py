@@ -31,6 +31,7 @@ from kinst.targets.manifest.packed import ProbeKind
 
 _CPU: Final = 0  # where no record has one
 _NANOSECONDS: Final = 1_000_000_000
+_LARGEST: Final = (1 << 64) - 1
 
 
 class _Registers(list[int]):
@@ -204,7 +205,14 @@ class RecordedHits:
         stack = b"" if columns.stack is None else _words_of(record[columns.stack :])
         members = {offset: plain[column] for offset, column in columns.members.items()}
         task = 0 if columns.task is None else plain[columns.task]
-        self.memory.show(task, members if task else {}, 0 if sp is None else plain[sp], stack)
+        behind = {}
+        if columns.behind and task:
+            behind = {
+                members[pointer] + offset & _LARGEST: plain[column]
+                for (pointer, offset), column in columns.behind.items()
+                if pointer in members
+            }
+        self.memory.show(task, members if task else {}, 0 if sp is None else plain[sp], stack, behind)
 
     def _set(self, form: Form, plain: list[int], firing: Firing) -> tuple[Enabling, ...]:
         """Set registers, arguments and the time to those of a record; returns what happens at its site."""

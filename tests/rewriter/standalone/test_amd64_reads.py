@@ -6,7 +6,17 @@ from collections.abc import Sequence
 import pytest
 
 from kinst.rewriter.standalone.code.parts import CURRENT, PER_CPU
-from kinst.rewriter.standalone.code.trampoline import Clock, Cpu, Current, Member, Register, Stack, Word, width
+from kinst.rewriter.standalone.code.trampoline import (
+    Behind,
+    Clock,
+    Cpu,
+    Current,
+    Member,
+    Register,
+    Stack,
+    Word,
+    width,
+)
 from kinst.targets.arch.amd64 import GENERAL, RBX, RCX, RSP, Kind
 from kinst.targets.instruction import Flow
 from kinst.targets.standalone import RING_HEAD, WORD
@@ -69,6 +79,16 @@ def test_words_of_the_current_task(*, dead: int, is_linked: bool) -> None:
         found = run(site(words, dead), guest, state, is_linked=is_linked)
         kept = state.values[RCX], state.values[RSP]
         assert found[1:] == [task, guest.word(task + 0x768), kept[0], guest.word(task + 8), kept[1]]
+
+
+@pytest.mark.parametrize("dead", [0, EVERYTHING], ids=["nothing dead", "all dead"])
+@pytest.mark.parametrize("offset", [0, 0x78, 0x3F58])
+def test_words_behind_a_pointer_of_the_task(dead: int, offset: int) -> None:
+    base, guest = 0xFFFF_C900_0000_0000, linux(2)
+    guest.write(TASK + 0x2000 + OFFSET, base.to_bytes(WORD, "little"))
+    state = drawn(random.Random(5), SITE + APART)
+    found = run(site((Behind(Member(Current(), OFFSET), offset), Register(RCX)), dead), guest, state)
+    assert found == [guest.word(base + offset), state.values[RCX]]
 
 
 def test_before_there_are_tasks_all_words_of_them_are_0() -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import pytest
 import unicorn.arm64_const as a64
 
-from kinst.rewriter.standalone.code.trampoline import Cpu, Current, Member, Register, Stack, Word, width
+from kinst.rewriter.standalone.code.trampoline import Behind, Cpu, Current, Member, Register, Stack, Word, width
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.standalone import RING_HEAD, WORD
 from tests.rewriter.standalone import test_arm64, test_riscv64
@@ -102,6 +102,15 @@ def test_before_there_are_tasks_all_words_of_them_are_0(of: tuple[Machine, str],
     words = (Current(), Member(Current(), 8), Register(5), Stack(4, Member(Current(), OFFSET), SIZE))
     found = read(*of, words, task=task, sp=0x7000_0FF0)
     assert [*found.words[:4]] == [0, 0, found.regs[5], 2]
+
+
+@pytest.mark.parametrize("dead", [0, EVERYTHING], ids=["nothing dead", "all dead"])
+@pytest.mark.parametrize("offset", [0, 8, 0x7F8, 0x800, 0x3F58, 0xFFF8])
+def test_words_behind_a_pointer_of_the_task(of: tuple[Machine, str], dead: int, offset: int) -> None:
+    base, word = 0xFFFF_FFC8_0000_8000, Behind(Member(Current(), OFFSET), offset)
+    found = read(*of, (word, Register(5), Current()), dead=dead, stack=base)
+    assert [*found.words] == [found.word(base + offset), found.regs[5], TASK]
+    assert read(*of, (word, Register(5)), dead=dead, task=0).words[0] == 0
 
 
 def test_the_number_of_the_cpu(of: tuple[Machine, str]) -> None:

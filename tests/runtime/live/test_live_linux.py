@@ -91,6 +91,23 @@ def test_variables_of_a_thread_are_its_own_on_several_cpus(machine: str, words: 
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("cpus", [1, 4])
+def test_system_calls_are_those_of_our_machine(machine: str, words: list[object], cpus: int) -> None:
+    """With what they get and return, where the time makes no difference."""
+    if machine == "riscv64":
+        pytest.skip("the way out of its 6.12 has no register for a jump")
+    program = """
+        syscall::write:entry, syscall::openat:entry { @[probefunc, probename, arg2, execname] = count(); }
+        syscall::write:return, syscall::openat:return {
+            @[probefunc, probename, (arg1 << 16) + errno, execname] = count();
+        }
+    """
+    there = counts(program, *on(machine, f"-smp {cpus}"), *words)
+    assert {json.loads(key[1]) for key in there} == {"entry", "return"}
+    assert there == counts(program, "--memory", "256M", *words)
+
+
+@pytest.mark.long
 def test_what_is_not_recorded_is_refused(tmp_path: Path) -> None:
     """Also where there is a system that has it."""
     needs("qemu-system-x86_64")

@@ -14,7 +14,16 @@ from kinst.runtime.tracing.standalone.record_memory import RecordMemory
 from kinst.runtime.trap.faults import Fault
 from kinst.targets.arch.arm64 import ARM64
 from kinst.targets.image import open_image
-from kinst.targets.standalone import StackField, asks_for_task, member_field, member_of, stack_of, width_of
+from kinst.targets.standalone import (
+    StackField,
+    asks_for_task,
+    behind_field,
+    behind_of,
+    member_field,
+    member_of,
+    stack_of,
+    width_of,
+)
 from tests.samples.machines import MACHINES
 
 OWN_NUMBER = own_number(ARM64)
@@ -28,6 +37,9 @@ def test_fields_are_written_as_they_are_read() -> None:
         assert asks_for_task(str(one)) == (one.size > 0)
     assert member_of(member_field(0x768)) == 0x768
     assert [member_of(other) for other in ("task", "task+768", "task+0x12345", "arg0")] == [None] * 4
+    assert behind_of(behind_field(0x20, 0x3F58)) == (0x20, 0x3F58)
+    assert asks_for_task(behind_field(0x20, 0)) and member_of(behind_field(0x20, 0)) is None
+    assert [behind_of(other) for other in ("task+0x20", "task", "stack*4+0x18:0x4000")] == [None] * 3
     assert [stack_of(other) for other in ("stack", "stack*0", "stack*99999", "stack*4+0x18")] == [None] * 4
 
 
