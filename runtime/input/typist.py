@@ -6,13 +6,13 @@ instruction in every run.
 
 from collections import deque
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Final, Protocol
 
 from kinst.runtime.input.expression import Expression
 from kinst.runtime.machine.console_line import ConsoleLine
 from kinst.runtime.machine.device import Clock, Timed
 from kinst.runtime.machine.serial_line import SerialLine
+from kinst.targets.values import dataclass
 
 _REST: Final = 20_000_000  # ns without output after which a guest is not about to print more
 _MOST_HEARD: Final = 1 << 16  # bytes of the console that are searched together

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Final, Protocol
 
 from kinst.runtime.input.typist import Typist
@@ -22,6 +21,7 @@ from kinst.runtime.tracing.programs.until import UntilWatch
 from kinst.runtime.tracing.running import PAUSES
 from kinst.runtime.tracing.standalone.findings import Part
 from kinst.targets.errors import MachineError
+from kinst.targets.values import dataclass
 
 _EVERY: Final = 10_000_000  # ns between polls of the console, the ring and QEMU's end
 _TYPED: Final = 256  # bytes at a time

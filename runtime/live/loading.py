@@ -3,7 +3,6 @@
 import os
 import struct
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import IO, Final
 
 from kinst.runtime.live.command import QemuCommand
@@ -18,6 +17,7 @@ from kinst.targets.errors import UsageError
 from kinst.targets.image import Image
 from kinst.targets.kernels.multiboot import boot_header
 from kinst.targets.machines.machine import MachineFacts
+from kinst.targets.values import dataclass
 
 _KERNEL: Final = ("-kernel", "{}")
 _FIRMWARE: Final = ("-bios", "{}")

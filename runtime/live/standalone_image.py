@@ -7,7 +7,7 @@ To plan the jumps of all functions of Linux takes four seconds; QEMU boots it in
 import hashlib
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
@@ -29,6 +29,7 @@ from kinst.targets.errors import KinstError, PlacementError
 from kinst.targets.image import Image, open_to_run
 from kinst.targets.manifest.packed import Manifest, find_manifest
 from kinst.targets.standalone import Action, stack_of
+from kinst.targets.values import dataclass
 from kinst.targets.visible import visible
 
 _SUFFIX, _TEXT = ".elf", ".txt"

@@ -10,7 +10,7 @@ All of it is as far from its physical addresses as the kernel is, so that its ju
 """
 
 import struct
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from kinst.rewriter.planning.slots import GRANULE
@@ -20,6 +20,7 @@ from kinst.runtime.machine.loading.linux_image import HEADER_SIZE, text_offset
 from kinst.targets.elf.header import PT_LOAD
 from kinst.targets.image import Image, Segment
 from kinst.targets.manifest.packed import Manifest
+from kinst.targets.values import dataclass
 
 _ALIGNMENT: Final = 2 << 20  # Linux may be at any multiple of it, or at a fixed distance from one
 _TABLES: Final = 2 << 20  # bytes; kernels use some six roots, each of which needs a page for the largest page's entries

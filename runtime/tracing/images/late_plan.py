@@ -7,7 +7,7 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import astuple, dataclass, replace
+from dataclasses import astuple, replace
 from pathlib import Path
 from typing import Final
 
@@ -25,6 +25,7 @@ from kinst.targets.errors import KinstError
 from kinst.targets.image import Image
 from kinst.targets.manifest.packed import Manifest, most_of, pack_manifest, unpack_manifest
 from kinst.targets.probe import ProbeName
+from kinst.targets.values import dataclass
 
 FOLDER: Final = "live"
 _KEPT: Final = 16  # plans

@@ -1,7 +1,7 @@
 """A request and its image -> everything that is decided before there is a machine. No state; nothing is loaded."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cache
 from pathlib import Path
 
@@ -31,6 +31,7 @@ from kinst.targets.machines.registry import default_machine, machine_facts
 from kinst.targets.manifest.packed import Manifest, find_manifest
 from kinst.targets.method import Method
 from kinst.targets.probe import ProbeName
+from kinst.targets.values import dataclass
 
 
 class LateOpened:

@@ -7,7 +7,7 @@ exit it runs only if control leaves the copy. A clause is compiled once, however
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -22,6 +22,7 @@ from kinst.targets.c_types import CType
 from kinst.targets.debuginfo.inlined import Range
 from kinst.targets.manifest.packed import ProbeKind
 from kinst.targets.probe import ProbeName
+from kinst.targets.values import dataclass
 
 Leaves = Callable[[Firing], bool]
 
