@@ -78,14 +78,14 @@ def layout_of(image: Image, manifest: Manifest) -> Layout | None:
     return Layout(low, tables, range(kept.address, start), range(start, start + size), kernel.address)
 
 
-def with_room(image: Image, layout: Layout) -> list[tuple[int, bytes]]:
+def with_room(image: Image, layout: Layout) -> list[tuple[int, bytes | memoryview]]:
     """The memory from the room's first byte to the image's last one, as offsets and bytes; all others are zero."""
     loads = [one for one in image.segments if one.kind == PT_LOAD and one.file_size]
     kernel = next(one for one in loads if one.address == layout.end)
-    found = [(0, _boot_header(image, kernel, layout))]
+    found: list[tuple[int, bytes | memoryview]] = [(0, _boot_header(image, kernel, layout))]
     for one in loads:
-        content = image.data[one.offset : one.offset + one.file_size].tobytes()
-        found.append((one.address - layout.start, content))
+        content = image.data[one.offset : one.offset + one.file_size]
+        found.append((one.address - layout.start, content.data))
     return found
 
 
