@@ -79,6 +79,11 @@ class Typist:
         self._lines.extend(_Line(line, prompt) for line in lines)
         self._is_searched = False
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether there is nothing to type."""
+        return not self._lines
+
     def on_console(self, data: bytes) -> None:
         """The guest printed something."""
         self._heard += data
