@@ -23,6 +23,7 @@ from kinst.rewriter.standalone.copies import is_behind, may_copy_itself
 from kinst.rewriter.standalone.places.spare import data_gaps
 from kinst.rewriter.standalone.report import no_jump_summary
 from kinst.rewriter.standalone.request import Request
+from kinst.rewriter.writing.write import write_image
 from kinst.runtime.tracing.images.late_plan import FOLDER, LatePlan
 from kinst.targets.errors import KinstError, PlacementError
 from kinst.targets.image import Image, open_to_run
@@ -73,8 +74,6 @@ def standalone_image(
 def _written(
     path: Path, opened: Opened, resolution: Resolution, request: Request, base: int | None, progress: Progress
 ) -> StandaloneImage:
-    from kinst.rewriter.writing.write import write_image  # an image that is kept is not written
-
     if base is None:
         plan = _planned(opened, resolution, request, progress)
     else:
