@@ -7,7 +7,6 @@ for each. capstone is imported when something is decoded: a run of a patched arm
 
 import ctypes
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.arch.registry import arch_by_name
+from kinst.targets.values import dataclass
 
 if TYPE_CHECKING:
     import capstone

@@ -9,10 +9,10 @@ own `dtrace_probe`.
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from kinst.targets.arch.facts import ArchFacts
+from kinst.targets.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

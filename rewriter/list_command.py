@@ -1,7 +1,6 @@
 """The options of kinst-list, checked -> the probes or instructions of an image on stdout."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,6 +24,7 @@ from kinst.rewriter.shell.command_output import json_array, remark, write_lines
 from kinst.rewriter.shell.progress import Progress
 from kinst.targets.errors import ProbeError
 from kinst.targets.functions.found import Evidence, Functions
+from kinst.targets.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 
 import numpy as np
@@ -17,6 +17,7 @@ from kinst.targets.functions.found import Evidence, Functions
 from kinst.targets.image import Image
 from kinst.targets.instruction import Reason, Verdict
 from kinst.targets.manifest.packed import PROBE_FORM, Manifest, ProbeKind
+from kinst.targets.values import dataclass
 
 _ROW: Final = "%5s %10s %17s %33s %s"
 HEADER: Final = _ROW % ("ID", "PROVIDER", "MODULE", "FUNCTION", "NAME")

@@ -1,7 +1,7 @@
 """An image with everything that planning needs: functions, a dissector, and the bytes that must not be patched."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import Final
 
 import numpy as np
@@ -23,6 +23,7 @@ from kinst.targets.kernels.patched_at_boot import boot_patched_ranges
 from kinst.targets.module_code import code_of
 from kinst.targets.patch import Patch
 from kinst.targets.spans import Spans, covered
+from kinst.targets.values import dataclass
 
 # Bytes of code decoded at a time, to bound temporaries: as large as a kernel's text, since the dissector refuses data
 # that code loads only if it sees both at once.

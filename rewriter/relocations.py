@@ -5,8 +5,6 @@ is 0 in the file: Linux for amd64 refuses to load a module with anything else th
 existing value is nonzero").
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -16,6 +14,7 @@ from kinst.targets.elf.sections import Section
 from kinst.targets.elf.symbols import SHN_UNDEF, STB_WEAK, STT_SECTION, SYMBOL
 from kinst.targets.errors import PlacementError
 from kinst.targets.image import Image
+from kinst.targets.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from hashlib import sha256
 from itertools import chain
 from pathlib import Path
@@ -29,6 +28,7 @@ from kinst.targets.kernels.module_signature import is_signed
 from kinst.targets.manifest.packed import find_manifest
 from kinst.targets.method import Method
 from kinst.targets.patch import Patch
+from kinst.targets.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,6 @@
 """A file, names for its code and probe names -> a plan: everything between a command line and writing."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
@@ -31,6 +30,7 @@ from kinst.targets.method import Method
 from kinst.targets.names.symbol_file import read_symbol_file
 from kinst.targets.packed.reading import AS_IT_SAYS, Reading
 from kinst.targets.probe import ProbeName
+from kinst.targets.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ nowhere in the file, matches nothing. Where this is uncertain no error is given:
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Final
 
@@ -24,6 +24,7 @@ from kinst.targets.manifest.seal import SECTION
 from kinst.targets.nearest import nearest_names
 from kinst.targets.packed.reading import AS_IT_SAYS, Reading
 from kinst.targets.probe import ProbeName, is_glob, is_offset, parse_probe_names
+from kinst.targets.values import dataclass
 
 _INVENTED: Final = "sub_"  # how names begin that functions without a name get
 _COMPRESSED: Final = 0x800  # SHF_COMPRESSED

@@ -4,7 +4,6 @@ import math
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -49,6 +48,7 @@ from kinst.targets.errors import KinstError, MachineError, UsageError
 from kinst.targets.method import Method
 from kinst.targets.packed.reading import AS_IT_SAYS, Reading, reading_of
 from kinst.targets.probe import checked_module
+from kinst.targets.values import dataclass
 
 if TYPE_CHECKING:
     from kinst.runtime.readout.memory import Source

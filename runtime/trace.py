@@ -5,7 +5,6 @@ import signal
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Self
@@ -28,6 +27,7 @@ from kinst.runtime.tracing.tracing import Tracing
 from kinst.targets.errors import UsageError
 from kinst.targets.nearest import nearest
 from kinst.targets.signals import caught
+from kinst.targets.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,11 @@ is one object with an identity that is completed once. What D adds to C is in `k
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from typing import Protocol
+
+from kinst.targets.values import dataclass
 
 POINTER_SIZE = 8
 

@@ -4,9 +4,11 @@ file is hostile input. Values stay where they are in the blob: FIT images have w
 
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import IntEnum
 from typing import Final
+
+from kinst.targets.values import dataclass
 
 MAGIC: Final = b"\xd0\x0d\xfe\xed"
 HEADER: Final = struct.Struct(">10I")  # magic, total size, offsets of structure, strings and reservations, version, ...

@@ -4,7 +4,6 @@ The file is mapped, never copied: a vmlinux has up to 588 MB. LIEF must read the
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Final
@@ -38,6 +37,7 @@ from kinst.targets.errors import ImageError
 from kinst.targets.packed.container import contained
 from kinst.targets.packed.layer import Container
 from kinst.targets.packed.reading import AS_IT_SAYS, Reading
+from kinst.targets.values import dataclass
 from kinst.targets.visible import visible
 
 __all__ = [

@@ -4,12 +4,14 @@ An instruction is classified once, by the dissector of its machine (`kinst.rewri
 trampolines, emulation) acts on the stored kind and never decodes the bits again.
 """
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from enum import IntEnum, unique
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
+
+from kinst.targets.values import dataclass
 
 KEPT: Final = 16  # bytes that are reserved for an instruction: no machine's is longer
 # Masks of the two words of these bytes that an instruction fills, by its size.

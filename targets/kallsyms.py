@@ -21,7 +21,6 @@ their addresses, as they are sorted when they are written, with those of code in
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
@@ -31,6 +30,7 @@ from numpy.typing import NDArray
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.direct_calls import call_targets
 from kinst.targets.elf.symbols import Symbols, nm_columns
+from kinst.targets.values import dataclass
 from kinst.targets.visible import text_of
 
 Addresses = NDArray[np.uint64]

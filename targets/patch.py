@@ -1,7 +1,8 @@
 """Instructions of the user's own in an image: where they are, and which bytes they replace."""
 
-from dataclasses import dataclass
 from typing import Final
+
+from kinst.targets.values import dataclass
 
 LONGEST: Final = 1 << 16  # bytes of a patch
 

@@ -8,11 +8,11 @@ glob; any other must be equal.
 import difflib
 import re
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from kinst.targets.errors import ProbeNameError, UsageError
+from kinst.targets.values import dataclass
 
 if TYPE_CHECKING:
     from numpy import bool_

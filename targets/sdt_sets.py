@@ -13,7 +13,6 @@ A kernel of the first form asks `id` of a probe and calls the function that `sdt
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
 
 from kinst.targets.elf.header import FileKind
@@ -21,6 +20,7 @@ from kinst.targets.errors import ImageError
 from kinst.targets.image import Image
 from kinst.targets.kernels.kernel_tables import text_at
 from kinst.targets.static_probes import is_name
+from kinst.targets.values import dataclass
 
 _PROBES: Final = "set_sdt_probes_set"
 _ARGUMENTS: Final = "set_sdt_argtypes_set"

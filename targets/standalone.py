@@ -39,12 +39,13 @@ else the number of its form, from 1.
 
 import re
 import struct
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
+
+from kinst.targets.values import dataclass
 
 RING_HEAD: Final = 64  # bytes before the first place
 ROOM: Final = 8  # where writers that wait look, from the beginning of the ring

@@ -14,7 +14,6 @@ An operand is `size@place`, a negative size for a signed one: `-4@%edi 8@-16(%rb
 
 import re
 import struct
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
 
@@ -22,6 +21,7 @@ from kinst.targets.elf.header import FileKind
 from kinst.targets.elf.notes import notes_in
 from kinst.targets.elf.sections import content
 from kinst.targets.image import Image
+from kinst.targets.values import dataclass
 
 _NOTES: Final = ".note.stapsdt"
 _BASE: Final = ".stapsdt.base"

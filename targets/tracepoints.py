@@ -11,7 +11,6 @@ whose function is the first word of __SCK__tp_func_<name>.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -24,6 +23,7 @@ from kinst.targets.elf.symbols import SHN_UNDEF, Symbols
 from kinst.targets.image import Image
 from kinst.targets.kernels.kernel_tables import record_addresses, records_of, table_place, text_at, words_at
 from kinst.targets.static_probes import Callees, is_name
+from kinst.targets.values import dataclass
 
 _TRACEPOINT: Final = "__tracepoint_"
 FUNCTION: Final = "__traceiter_"

@@ -4,7 +4,6 @@ A register is followed where control certainly goes: through jumps and into call
 until it is overwritten. What is not seen remains unknown: this is evidence, not proof.
 """
 
-from dataclasses import dataclass
 from typing import Final, Protocol
 
 import numpy as np
@@ -15,6 +14,7 @@ from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.columns import is_one_of
 from kinst.targets.functions.address_uses import AddressUses, Slots, Use, Wanted, joined_uses
 from kinst.targets.instruction import Flow, Instructions
+from kinst.targets.values import dataclass
 
 _STEPS: Final = 48  # instructions for which a register is followed
 _MARGIN: Final = 32  # spare bytes, as `Effector.effects` and `amd64_decode` ask for

@@ -5,7 +5,7 @@ the instruction before it, a transaction around it, loads that read it as data, 
 instruction, and the mode of the processor.
 """
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from kinst.targets.arch.amd64 import AMD64, BREAKPOINT, Kind
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.columns import is_one_of
 from kinst.targets.instruction import Flow, Instructions, Reason, Verdict
+from kinst.targets.values import dataclass
 
 _SHORT_JUMP = 0xE9  # jmp rel32
 _SHORT_SIZE = 5

@@ -7,8 +7,6 @@
 SDM volume 2, 2.1 to 2.3, 2.7; AMD64 volume 3, 1.9 (XOP). Sizes come from the disassembler; this finds what is inside.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -24,6 +22,7 @@ from kinst.rewriter.arch.amd64_opcodes import (
     has,
 )
 from kinst.targets.arch.amd64 import LONGEST
+from kinst.targets.values import dataclass
 
 MARGIN = 32  # bytes that must follow the last instruction: an encoding is read beyond its end
 

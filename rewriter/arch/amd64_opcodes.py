@@ -6,7 +6,6 @@ form of its operand, or bytes for the whole ModRM. The first row whose opcode, M
 matches, the instruction is `Kind.OTHER` and is copied, as are all of VEX, EVEX and XOP, which have no control flow.
 """
 
-from dataclasses import dataclass
 from enum import IntFlag
 
 import numpy as np
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 
 from kinst.targets.arch.amd64 import Kind
 from kinst.targets.instruction import Flow, Reason, Verdict
+from kinst.targets.values import dataclass
 
 
 class Prefix(IntFlag):

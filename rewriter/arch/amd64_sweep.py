@@ -5,7 +5,6 @@ ModRM byte: everything after such an instruction would be decoded out of step (L
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -15,6 +14,7 @@ from kinst.rewriter.arch.amd64_decode import IS_PREFIX, MARGIN, decode
 from kinst.rewriter.arch.amd64_opcodes import MAP_0F, MAP_0F38, VECTOR, VEX_0F, Prefix
 from kinst.rewriter.disassemble import Sweep
 from kinst.targets.arch.amd64 import LONGEST
+from kinst.targets.values import dataclass
 
 _BATCH = 1 << 15  # instructions at a time: their arrays stay in the cache
 _GAP = 64  # bytes of padding between functions that are swept with them

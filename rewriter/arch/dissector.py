@@ -1,6 +1,5 @@
 """What a machine's dissector does: bytes of code -> classified instructions -> trampolines."""
 
-from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -9,6 +8,7 @@ from numpy.typing import NDArray
 from kinst.rewriter.relocations import References
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.instruction import Instructions
+from kinst.targets.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

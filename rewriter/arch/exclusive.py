@@ -11,13 +11,12 @@ a compare-and-swap that found another value comes after the branch. Calls, retur
        cbnz  w4, 1b         outside, as everything at 2
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
 from kinst.targets.columns import is_one_of
 from kinst.targets.instruction import Flow, Instructions
+from kinst.targets.values import dataclass
 
 Rows = NDArray[np.intp]
 

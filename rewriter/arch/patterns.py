@@ -7,13 +7,13 @@ is an array of one.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kinst.targets.instruction import Flow, Reason, Verdict
+from kinst.targets.values import dataclass
 
 Word = TypeVar("Word", int, NDArray[np.int64])
 

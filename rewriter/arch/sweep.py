@@ -5,13 +5,14 @@ kernel of 3 million instructions is classified several times faster than in one 
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kinst.rewriter.arch.exclusive import Exclusives, exclusive_rows
 from kinst.targets.instruction import Flow, Instructions, Reason, Verdict
+from kinst.targets.values import dataclass
 
 _BLOCK_BYTES = 1 << 18
 

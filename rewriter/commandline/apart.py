@@ -6,7 +6,6 @@ mapped. Files are compared by device and inode, so that no other name or link hi
 
 import stat
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ import click
 
 from kinst.rewriter.shell.file_name import FileName, OutputFile, TextWithFile
 from kinst.targets.errors import UsageError
+from kinst.targets.values import dataclass
 
 _Identity = tuple[int, int, str]  # device and inode; of a file that is not there yet, its folder's and its name
 

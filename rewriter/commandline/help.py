@@ -1,7 +1,6 @@
 """A command -> its help: on one screen, or with every option in full."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from inspect import cleandoc
 from itertools import groupby
 from typing import Final
@@ -10,6 +9,7 @@ import click
 
 from kinst.rewriter.commandline.option import Option
 from kinst.rewriter.shell.wording import counted
+from kinst.targets.values import dataclass
 
 _GROUP: Final = "Help"  # of options that are not ours
 _FIRST: Final = 26  # the widest column of spellings

@@ -6,8 +6,9 @@ they are. A word that no spelling makes harmless is not offered.
 """
 
 import re
-from dataclasses import dataclass
 from typing import Final
+
+from kinst.targets.values import dataclass
 
 _BLANKS: Final = " \t\n"
 _QUOTES: Final = "'\""

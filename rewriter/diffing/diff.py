@@ -6,7 +6,6 @@ original bytes, and every header is laid out again. Whatever differs from the re
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
@@ -33,6 +32,7 @@ from kinst.targets.errors import ImageError, ManifestError
 from kinst.targets.image import Image
 from kinst.targets.instruction import Instructions
 from kinst.targets.manifest.packed import SECTION, Manifest, find_manifest
+from kinst.targets.values import dataclass
 
 _BLOCK: Final = 1 << 23
 _GAP: Final = 8  # equal bytes that do not split a range of unexplained ones

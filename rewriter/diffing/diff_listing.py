@@ -2,7 +2,6 @@
 trampoline."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -13,6 +12,7 @@ from kinst.rewriter.disassemble import Line, differing, disassemble
 from kinst.targets.errors import ImageError
 from kinst.targets.instruction import Verdict
 from kinst.targets.manifest.packed import Manifest
+from kinst.targets.values import dataclass
 
 _BEFORE: Final = 3  # instructions before a site that are shown
 _AFTER: Final = 4  # from the site on

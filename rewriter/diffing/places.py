@@ -1,13 +1,12 @@
 """A file offset of a patched image -> what is there, in words: a function, a header, a trampoline."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from kinst.rewriter.planning.layout import Layout
 from kinst.targets.elf.header import ELF_HEADER, PROGRAM_HEADER, SECTION_HEADER
 from kinst.targets.image import Image
 from kinst.targets.manifest.packed import Manifest
+from kinst.targets.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,6 @@ moved: an unwinder that begins there finds the same callers as one that begins a
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +20,7 @@ from kinst.rewriter.frames.tables import old_table
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.columns import ranges
 from kinst.targets.image import Image
+from kinst.targets.values import dataclass
 
 Read = Callable[[int, int], bytes]  # address and end of code of a trampoline -> the code
 _NARROW, _BYTE, _HALF = 1 << 6, 1 << 8, 1 << 16  # advances of 1, 2, 3 and 5 bytes

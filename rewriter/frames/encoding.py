@@ -8,7 +8,6 @@ the table       what PT_GNU_EH_FRAME leads to. An unwinder sees one a file, so t
 
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 
 from kinst.rewriter.frames.states import DATA_FACTOR, State, signed, transition, unsigned
 from kinst.targets.errors import PlacementError
+from kinst.targets.values import dataclass
 
 _LENGTH: Final = 4
 _SHORT, _LONG = 17, 24  # bytes of a record before its instructions, in the two forms

@@ -7,7 +7,7 @@ same stack pointer and the same saved registers, so that the code can be read fr
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from importlib import import_module
 
 import numpy as np
@@ -16,6 +16,7 @@ from kinst.rewriter.disassemble import disassemble
 from kinst.rewriter.frames.states import STILL, Motion
 from kinst.rewriter.liveness.effects import effector
 from kinst.targets.arch.facts import ArchFacts
+from kinst.targets.values import dataclass
 
 _SPARE = 32  # bytes that an effector wants after the code
 

@@ -5,7 +5,6 @@ function are wanted, with everything that an unwinder would do: what is not unde
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
 import numpy as np
@@ -16,6 +15,7 @@ from kinst.targets.errors import ImageError
 from kinst.targets.functions.frames import Cie, FrameTable, frame_tables
 from kinst.targets.image import Image
 from kinst.targets.leb128 import leb, signed_leb
+from kinst.targets.values import dataclass
 
 _ADVANCES: Final = {0x02: 1, 0x03: 2, 0x04: 4}
 _ARGS_SIZE: Final = 0x2E

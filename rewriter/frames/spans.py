@@ -1,10 +1,12 @@
 """Where the parts of trampolines are: what `kinst.rewriter.frames.building` is told of them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 
 import numpy as np
 from numpy.typing import NDArray
+
+from kinst.targets.values import dataclass
 
 ONE = -1  # the number of what is one instruction
 

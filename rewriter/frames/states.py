@@ -1,10 +1,12 @@
 """Rules of one row of call frame information as values, and the difference of two as instructions (DWARF 5, 6.4.2)."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from types import SimpleNamespace
 from typing import Final
+
+from kinst.targets.values import dataclass
 
 _CFA: Final = SimpleNamespace(
     remember_state=0x0A, def_cfa=0x0C, def_cfa_register=0x0D, def_cfa_offset=0x0E, def_cfa_expression=0x0F,

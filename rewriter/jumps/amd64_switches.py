@@ -9,7 +9,6 @@ Other instructions may be between these, branches too, but nothing leads there, 
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -19,6 +18,7 @@ from kinst.rewriter.arch.amd64_opcodes import LEA, Prefix
 from kinst.rewriter.jumps.references import Jumps
 from kinst.rewriter.liveness.effects import EVERYTHING, Effects, effector
 from kinst.targets.arch.amd64 import AMD64
+from kinst.targets.values import dataclass
 
 _BACK: Final = 16  # instructions within which all of it is
 _LOAD, _LOAD_SIGNED, _SUMS = 0x8B, 0x63, (0x01, 0x03)

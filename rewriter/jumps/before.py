@@ -5,7 +5,6 @@ with it if it is reached from them alone; the site's probe still fires right bef
 trampoline as well. If an instruction on that way is in a trampoline already, the rest of the way joins it there.
 """
 
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 from kinst.rewriter.jumps.methods import Hindrance, JumpMethod
 from kinst.targets.columns import is_in, is_one_of
 from kinst.targets.instruction import Flow, Instructions
+from kinst.targets.values import dataclass
 
 Rows = NDArray[np.int64]
 Mask = NDArray[np.bool_]

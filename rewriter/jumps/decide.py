@@ -10,7 +10,6 @@ lie anywhere within 2 GB, where the guest has memory of its own.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -30,6 +29,7 @@ from kinst.targets.image import Image
 from kinst.targets.instruction import Flow, Instructions, Reason, Verdict
 from kinst.targets.kernels.exception_table import expected_faults
 from kinst.targets.kernels.leading_records import LeadingRecords
+from kinst.targets.values import dataclass
 
 Rows = NDArray[np.int64]
 Column = NDArray[np.uint8]

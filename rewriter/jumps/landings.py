@@ -5,7 +5,6 @@ the guest. Only computed jumps whose destination is added up in an unknown way e
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -23,6 +22,7 @@ from kinst.targets.instruction import Flow, Instructions
 from kinst.targets.kernels.exception_table import expected_faults
 from kinst.targets.kernels.kernel_tables import record_addresses, records_of, table_place
 from kinst.targets.module_code import code_of
+from kinst.targets.values import dataclass
 
 Addresses = NDArray[np.uint64]
 _DIRECT: Final = (Flow.JUMP, Flow.BRANCH, Flow.CALL)

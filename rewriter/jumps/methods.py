@@ -1,10 +1,11 @@
 """How a site can become a jump to its trampoline, or why it cannot: what users read of it."""
 
-from dataclasses import dataclass
 from enum import IntEnum
 
 import numpy as np
 from numpy.typing import NDArray
+
+from kinst.targets.values import dataclass
 
 
 class JumpMethod(IntEnum):

@@ -1,6 +1,5 @@
 """A program -> runs of padding that are never executed or written: jumps may be put there."""
 
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -13,6 +12,7 @@ from kinst.targets.image import CodeRegion
 from kinst.targets.instruction import Flow, Instructions, Reason
 from kinst.targets.module_code import code_of
 from kinst.targets.spans import Spans
+from kinst.targets.values import dataclass
 
 Addresses = NDArray[np.uint64]
 Mask = NDArray[np.bool_]

@@ -1,7 +1,6 @@
 """A machine's instructions -> the addresses of code that they make, and where its indirect jumps go."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from importlib import import_module
 from typing import Protocol
 
@@ -9,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinst.targets.arch.facts import ArchFacts
+from kinst.targets.values import dataclass
 
 Addresses = NDArray[np.uint64]
 

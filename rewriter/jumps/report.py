@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from kinst.rewriter.shell.progress import Progress, silent
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.elf.header import FileKind
 from kinst.targets.errors import ImageError
+from kinst.targets.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

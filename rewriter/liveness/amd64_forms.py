@@ -5,7 +5,6 @@ their names. Flags are C P A Z S O. Those that the manual calls undefined are ne
 logic and shifts, which all processors write. What has no row reads everything: x87, VEX, system instructions.
 """
 
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 
 from kinst.rewriter.arch.amd64_opcodes import Prefix, opcode_cells
 from kinst.targets.arch.amd64 import GENERAL
+from kinst.targets.values import dataclass
 
 FLAGS: Final = {name: 1 << 16 + number for number, name in enumerate("CPAZSO")}
 ARITHMETIC: Final = "CPAZSO"

@@ -1,6 +1,6 @@
 """A program and its instructions -> their effects and basic blocks: made once for all searches."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -8,6 +8,7 @@ from kinst.rewriter.liveness.effects import EVERYTHING, Effects, effector
 from kinst.rewriter.liveness.search import Blocks
 from kinst.rewriter.program import Program, code_in_batches
 from kinst.targets.instruction import Flow, Instructions, Reason
+from kinst.targets.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -4,7 +4,6 @@ Bit n is register n of the trap frame; flags have bits that no general register 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from importlib import import_module
 from typing import Final, Protocol
 
@@ -12,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinst.targets.arch.facts import ArchFacts
+from kinst.targets.values import dataclass
 
 Masks = NDArray[np.uint32]
 EVERYTHING: Final = 0xFFFF_FFFF  # all registers and flags: read by an instruction of which nothing is known

@@ -11,7 +11,6 @@ Rows are gathered into basic blocks, which are entered at the first row only; th
 instruction. Blocks are visited until nothing changes.
 """
 
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -20,6 +19,7 @@ from numpy.typing import NDArray
 from kinst.rewriter.liveness.effects import EVERYTHING, Effects, Masks
 from kinst.targets.columns import is_one_of
 from kinst.targets.instruction import Flow, Instructions
+from kinst.targets.values import dataclass
 
 Rows = NDArray[np.int64]
 _LONGEST: Final = 32  # rows of a block

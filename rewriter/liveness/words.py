@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -10,6 +9,7 @@ from numpy.typing import NDArray
 
 from kinst.rewriter.arch.patterns import Pattern, PatternTable
 from kinst.rewriter.liveness.effects import EVERYTHING, Effects, Masks
+from kinst.targets.values import dataclass
 
 _FIELD: Final = re.compile(r"(\w+):(\d+)")
 _ALL: Final = "everything"

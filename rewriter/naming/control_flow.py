@@ -6,7 +6,6 @@ Instructions are positions among those of the function, in address order.
 """
 
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 from kinst.rewriter.naming.sites import Decoded
 from kinst.targets.columns import is_one_of
 from kinst.targets.instruction import Flow, Reason
+from kinst.targets.values import dataclass
 
 _FALLS: Final = (Flow.NEXT, Flow.BRANCH, Flow.CALL, Flow.INDIRECT_CALL)
 _CALLS: Final = (Flow.CALL, Flow.INDIRECT_CALL)

@@ -12,7 +12,6 @@ copy was not left.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -21,6 +20,7 @@ from kinst.rewriter.naming.control_flow import ControlFlows
 from kinst.rewriter.naming.sites import Decoded
 from kinst.targets.debuginfo.inlined import InlinedCopy, Range
 from kinst.targets.instruction import Flow
+from kinst.targets.values import dataclass
 
 _FALLS: Final = frozenset({Flow.NEXT, Flow.BRANCH, Flow.CALL, Flow.INDIRECT_CALL})
 _JUMPS: Final = frozenset({Flow.JUMP, Flow.BRANCH})

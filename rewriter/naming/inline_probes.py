@@ -10,7 +10,7 @@ conditional one fires only when control does leave. One address is one site, how
 import difflib
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final, Protocol
 
 import numpy as np
@@ -29,6 +29,7 @@ from kinst.targets.instruction import Flow, Reason, Verdict
 from kinst.targets.manifest.inlined_names import InlinedName
 from kinst.targets.manifest.packed import ProbeKind
 from kinst.targets.probe import ProbeName, is_glob
+from kinst.targets.values import dataclass
 
 _KINDS: Final = {"entry": ProbeKind.FBT_ENTRY, "return": ProbeKind.FBT_RETURN}
 _CLONE: Final = re.compile(r"(\.(isra|constprop)(\.\d+)*)+")  # clones: whole functions under another name

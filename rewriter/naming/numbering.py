@@ -10,7 +10,7 @@ are dtrace's, and those below FIRST_PROBE_ID are timers (see `kinst.targets.mani
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -21,9 +21,10 @@ from kinst.targets.elf.sections import CodeRegion
 from kinst.targets.errors import ManifestError
 from kinst.targets.functions.found import Functions
 from kinst.targets.manifest.packed import NUMBER, Manifest
+from kinst.targets.manifest.probe_ids import FIRST_PROBE_ID
 from kinst.targets.probe import ProbeName
-from kinst.targets.probe_ids import FIRST_PROBE_ID
 from kinst.targets.static_probes import StaticProbe
+from kinst.targets.values import dataclass
 
 _WAYS: Final = ("entry", "return")
 

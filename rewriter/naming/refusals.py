@@ -1,12 +1,13 @@
 """Why instructions are not probed: columns of arrays, and the texts that users see."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kinst.targets.instruction import Reason
+from kinst.targets.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

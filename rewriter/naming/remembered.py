@@ -5,7 +5,6 @@ needed to probe them again, but not where their arguments are.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -18,6 +17,7 @@ from kinst.targets.debuginfo.inlined import InlinedCopy, SourceLine
 from kinst.targets.functions.found import Functions
 from kinst.targets.manifest.inlined_names import InlinedName, InlinedPlace
 from kinst.targets.probe import ProbeName
+from kinst.targets.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@ name."""
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -46,6 +46,7 @@ from kinst.targets.manifest.packed import PROBE_FORM, ProbeKind
 from kinst.targets.probe import ProbeName, is_glob
 from kinst.targets.spans import covered
 from kinst.targets.static_probes import StaticProbe
+from kinst.targets.values import dataclass
 
 _UNNAMED: Final = 4096  # bytes of a function that is known by an address only
 _FEW: Final = 8  # instruction starts that a message lists

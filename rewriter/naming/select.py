@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -10,6 +9,7 @@ from numpy.typing import NDArray
 
 from kinst.targets.functions.found import Functions
 from kinst.targets.nearest import nearest_names
+from kinst.targets.values import dataclass
 
 Match = Callable[[str], bool]
 

@@ -1,7 +1,5 @@
 """Decoded functions -> the instructions at which their probes fire: kinst, FBT entry, FBT return."""
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -9,6 +7,7 @@ from kinst.rewriter.naming.refusals import Refusals
 from kinst.rewriter.naming.select import base_name
 from kinst.targets.functions.found import Functions
 from kinst.targets.instruction import Flow, Instructions, Reason, Verdict
+from kinst.targets.values import dataclass
 
 Rows = NDArray[np.intp]
 

@@ -1,7 +1,6 @@
 """The records of an image's static probes -> probes with functions, and the instructions at which they fire."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -16,6 +15,7 @@ from kinst.targets.probe import PROVIDERS, ProbeName, matcher
 from kinst.targets.sdt_sets import SdtRecord, sdt_records
 from kinst.targets.static_probes import PlaceKind, StaticNote, StaticPlace, StaticProbe, dashed, static_notes
 from kinst.targets.tracepoints import Tracepoint, tracepoints
+from kinst.targets.values import dataclass
 
 SDT: Final = "sdt"
 

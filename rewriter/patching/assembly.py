@@ -8,7 +8,6 @@ what capstone makes of the bytes. More: docs/facts/keystone.md.
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -23,6 +22,7 @@ from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.elf.header import FileKind
 from kinst.targets.elf.symbols import SHN_UNDEF
 from kinst.targets.errors import PatchError, UsageError
+from kinst.targets.values import dataclass
 
 _TOKEN: Final = re.compile(r"%?[A-Za-z_.][\w.$@]*|[0-9][\w.]*|\s+|.")
 _NUMBER: Final = re.compile(r"0[xX][0-9a-fA-F]+|0[bB][01]+|0|[1-9][0-9]*")

@@ -1,7 +1,6 @@
 """A program and what the user wants to write into it -> a patch of whole instructions, or why there can be none."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -18,6 +17,7 @@ from kinst.targets.elf.header import FileKind
 from kinst.targets.errors import KinstError, PatchError
 from kinst.targets.instruction import Reason
 from kinst.targets.patch import Patch
+from kinst.targets.values import dataclass
 
 _FEW: Final = 8  # candidates that a message lists
 _KEPT: Final = 4096  # characters of what the user wrote that the manifest keeps

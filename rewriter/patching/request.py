@@ -1,10 +1,10 @@
 """``WHERE = WHAT`` as the user wrote it -> a place and what is written there, not looked up yet."""
 
 import re
-from dataclasses import dataclass
 from typing import Final
 
 from kinst.targets.errors import UsageError
+from kinst.targets.values import dataclass
 
 _PLACE: Final = re.compile(r"(?P<base>[^\s+]+)\s*(?:\+\s*(?P<offset>0[xX][0-9a-fA-F]+|[0-9]+))?")
 _HEX: Final = "hex:"

@@ -19,7 +19,7 @@ Nothing before the original end moves. LIEF's builder is not used: it moves head
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -67,6 +67,7 @@ from kinst.targets.elf.symbols import STT_FUNC, SYMBOL
 from kinst.targets.errors import ImageError
 from kinst.targets.manifest.packed import SECTION, TEXT_SECTION, Manifest, manifest_parts
 from kinst.targets.standalone import note_of
+from kinst.targets.values import dataclass
 
 NAMES_SECTION: Final = ".kinst.shstrtab"
 FRAMES_SECTION: Final = ".kinst.eh_frame"

@@ -1,7 +1,7 @@
 """Resolved probe names -> everything that a patched image has besides the original, as a value to show or to write."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Final
 
 import numpy as np
@@ -25,6 +25,7 @@ from kinst.targets.errors import PlacementError, ProbeError
 from kinst.targets.image import Image
 from kinst.targets.instruction import KEPT, KEPT_BYTES, Instructions, Reason, Verdict
 from kinst.targets.manifest.packed import ENABLING, FUNCTION, PROBE, SITE, Manifest, Method, ProbeKind, probe_keys
+from kinst.targets.values import dataclass
 
 _BATCH: Final = 1 << 18  # sites handled at a time, to bound temporaries
 

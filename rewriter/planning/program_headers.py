@@ -10,7 +10,6 @@ Each begins in a page of its own, so that none of them is written to and execute
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -34,6 +33,7 @@ from kinst.targets.elf.header import (
 from kinst.targets.errors import ImageError, PlacementError
 from kinst.targets.hosted import is_hosted
 from kinst.targets.image import Image
+from kinst.targets.values import dataclass
 
 PT_NULL: Final = 0
 PT_PHDR: Final = 6

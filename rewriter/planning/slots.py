@@ -6,7 +6,6 @@ slots of its own, all in one chunk.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 from kinst.targets.elf.header import PT_LOAD
 from kinst.targets.errors import PlacementError
 from kinst.targets.image import Segment
+from kinst.targets.values import dataclass
 
 CHUNK: Final = 4096  # slots never straddle it, whatever the guest's page size
 GRANULE: Final = 0x1_0000  # the largest page size of the three machines: the segment shares no page with another

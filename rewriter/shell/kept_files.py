@@ -29,11 +29,29 @@ def kept_folder(name: str) -> Path | None:
 
 
 def forget_old(folder: Path, suffix: str, most: int, *others: str) -> None:
-    """Remove all files with a suffix but those that were used last, with those of the same name and other suffixes."""
+    """Remove all files with a suffix but so many that were used last, with those of the same name and other
+    suffixes."""
     with suppress(OSError):
         for old in sorted(folder.glob(f"*{suffix}"), key=lambda path: path.stat().st_mtime)[:-most]:
-            for one in (suffix, *others):
-                old.with_suffix(one).unlink(missing_ok=True)
+            _forget(old, suffix, *others)
+
+
+def forget_beyond(folder: Path, suffix: str, most: int, *others: str) -> None:
+    """Remove the files with a suffix that were used longest ago, as `forget_old` does, until the rest have `most` bytes
+    or fewer; the one that was used last stays in any case."""
+    with suppress(OSError):
+        left = sorted(((path, path.stat()) for path in folder.glob(f"*{suffix}")), key=lambda one: one[1].st_mtime)
+        size = sum(state.st_size for _, state in left)
+        for old, state in left[:-1]:
+            if size <= most:
+                break
+            _forget(old, suffix, *others)
+            size -= state.st_size
+
+
+def _forget(path: Path, *suffixes: str) -> None:
+    for one in suffixes:
+        path.with_suffix(one).unlink(missing_ok=True)
 
 
 def file_digest(path: Path, folder: Path) -> str | None:

@@ -7,8 +7,9 @@ runs it nor sends anything anywhere. What is allowed is named by its digest.
 import base64
 import hashlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from kinst.targets.values import dataclass
 
 _DARK: Final = "@media (prefers-color-scheme: dark)"
 _CHOSEN: Final = (_DARK, "@media all", "@media not all")  # by the system; by the user, in a page that shows a picture

@@ -5,7 +5,7 @@ and starts again: the numbers of the other sites, and with them the addresses of
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 import numpy as np
@@ -23,6 +23,7 @@ from kinst.rewriter.standalone.code.trampoline import Masks, Tasks
 from kinst.rewriter.standalone.filling import Filling
 from kinst.rewriter.standalone.jumping import Jumps, filled_up, joined_jumps, lay_jumps, led_to
 from kinst.rewriter.standalone.places.spare import Gap
+from kinst.targets.values import dataclass
 
 NO_SPACE: Final = "no room is left for its trampoline, inside the image or where --trampoline-base says"
 _BATCH: Final = 1 << 14  # groups at a time: their arrays stay in the cache

@@ -1,9 +1,9 @@
 """An image -> where Linux in it has the address of a CPU's current task."""
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from kinst.targets.image import Image
+from kinst.targets.values import dataclass
 
 if TYPE_CHECKING:
     from kinst.rewriter.standalone.code.trampoline import Current

@@ -1,7 +1,7 @@
 """A program and a manifest -> the code that makes its sites standalone, in given gaps; or why a site cannot be."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,7 @@ from kinst.targets.hosted import is_hosted
 from kinst.targets.instruction import Instructions
 from kinst.targets.manifest.packed import Manifest
 from kinst.targets.standalone import Standalone
+from kinst.targets.values import dataclass
 
 _OVERLAPS = "its function overlaps another one"
 

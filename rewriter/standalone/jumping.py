@@ -1,7 +1,6 @@
 """Addresses of sites, and of their trampolines -> the jumps."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,6 +10,7 @@ from kinst.rewriter.standalone.code.templates import Templates
 from kinst.rewriter.standalone.code.trampoline import Masks
 from kinst.targets.instruction import KEPT
 from kinst.targets.kernels.leading_records import FIELD
+from kinst.targets.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,11 +1,12 @@
 """The options for standalone images -> a checked value."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.errors import UsageError
 from kinst.targets.standalone import CPU, MOST_FIELDS, TIME, Action, Standalone
+from kinst.targets.values import dataclass
 
 CAPACITY: Final = 4096  # records of a ring
 _MOST: Final = 1 << 24

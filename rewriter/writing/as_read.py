@@ -2,7 +2,6 @@
 
 import tempfile
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -17,6 +16,7 @@ from kinst.targets.elf.file import map_file
 from kinst.targets.elf.header import PROGRAM_HEADER, PT_LOAD, read_elf_header, read_program_headers
 from kinst.targets.image import Image
 from kinst.targets.packed.beside import manifest_beside, path_beside
+from kinst.targets.values import dataclass
 
 _PT_NULL: Final = 0
 # Behind the memory of a file without headers are .bss, heap and stacks, whose size nobody knows: OpenSBI takes 600 KiB.

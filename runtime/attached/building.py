@@ -4,7 +4,6 @@ Like `kinst.runtime.tracing.guests.building`, for a machine that its owner has m
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from kinst.runtime.attached.guest import AttachedGuest
@@ -34,6 +33,7 @@ from kinst.runtime.unwinding.stacks import MachineStacks
 from kinst.targets.c_types import ImageTypes
 from kinst.targets.errors import MachineError
 from kinst.targets.image import open_to_run
+from kinst.targets.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,6 @@ translates.
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +14,7 @@ from kinst.runtime.attached.guest import AttachedGuest
 from kinst.runtime.engine.attached_engine import AttachedEngine
 from kinst.runtime.paging.walker import Access, PageFault
 from kinst.targets.errors import MachineError
+from kinst.targets.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ inputs = "inputs.txt"            # arguments, a line for each call
 
 import difflib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import product
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -31,6 +31,7 @@ from kinst.runtime.tracing.programs.program_text import read_script
 from kinst.runtime.tracing.programs.quantities import seconds_of, size_of
 from kinst.targets.errors import UsageError
 from kinst.targets.method import Method
+from kinst.targets.values import dataclass
 
 _T = TypeVar("_T")
 Table = Mapping[str, Any]

@@ -3,7 +3,6 @@
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,6 +18,7 @@ from kinst.runtime.batch.pool import Results, Tasks
 from kinst.runtime.batch.rows import COLUMNS, COVERAGE, GOOD, Answer, Row, table_rows
 from kinst.runtime.batch.table_files import TableFormat, write_table
 from kinst.runtime.batch.tasks import Task
+from kinst.targets.values import dataclass
 
 _SHOWN: Final = 12  # characters of a digest
 _REPORTS: Final = "reports"  # a folder beside the table

@@ -1,11 +1,11 @@
 """The table of a batch: its columns, and the rows of a task."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final
 
 from kinst.runtime.batch.tasks import Call, Task
+from kinst.targets.values import dataclass
 
 Row = dict[str, Any]
 

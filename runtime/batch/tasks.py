@@ -7,9 +7,11 @@ was done under that name is never done again, on this machine or another.
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
+
+from kinst.targets.values import dataclass
 
 FORMAT: Final = 1  # of tasks and rows: a change of what they mean is another digest
 DIGEST_LENGTH: Final = 32  # hexadecimal digits: 128 bits

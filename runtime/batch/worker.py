@@ -17,7 +17,7 @@ import tempfile
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Final, NoReturn
@@ -27,6 +27,7 @@ from kinst.runtime.batch.performing import perform
 from kinst.runtime.batch.rows import Answer, Outcome, failure
 from kinst.runtime.batch.tasks import Places, Task
 from kinst.targets.signals import exit_on_termination
+from kinst.targets.values import dataclass
 
 _TICK: Final = 0.05  # seconds between two checks of a task's memory
 _PIECE: Final = 1 << 16

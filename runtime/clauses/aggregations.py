@@ -13,7 +13,6 @@ compares the bytes of records: `kinst.runtime.dlang.check.key_types` says where 
 
 from collections import Counter, defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
@@ -22,6 +21,7 @@ from kinst.runtime.clauses.environment import Stack, Value
 from kinst.runtime.dlang.program import AggregatingFunction, Aggregation
 from kinst.runtime.dlang.types.types import Dynamic, String, bare
 from kinst.targets.c_types import size_of
+from kinst.targets.values import dataclass
 
 Key = tuple[Value, ...]
 Number = int

@@ -5,11 +5,11 @@ Buckets are numbered from 0 in ascending order, as in the kernel's buffers (docs
 
 from bisect import bisect_right
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
 from kinst.runtime.dlang.program import AggregatingFunction, Aggregation
+from kinst.targets.values import dataclass
 
 INT64_MAX: Final = (1 << 63) - 1
 _WRAP: Final = 1 << 64

@@ -1,7 +1,6 @@
 """What a running clause needs from the session, and the records that it makes for the consumer. Interfaces only."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final, Protocol
 
 from kinst.runtime.hits.thread_ranges import ThreadRanges
@@ -9,6 +8,7 @@ from kinst.runtime.providers.provider import Probe
 from kinst.runtime.trap.faults import Fault
 from kinst.runtime.trap.trap import Firing
 from kinst.targets.arch.facts import ArchFacts
+from kinst.targets.values import dataclass
 
 CALLER: Final = "caller"  # the kind of an address in a stack after the first: one that a call returns to
 

@@ -6,7 +6,7 @@ None if the image is not that system's. The bare machine's profile is here.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, Protocol
 
 from kinst.runtime.clauses.environment import GuestProfile, Memory, TaskState
@@ -16,6 +16,7 @@ from kinst.runtime.trap.trap import Firing
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.c_types import ImageTypes
 from kinst.targets.errors import KinstError, UsageError
+from kinst.targets.values import dataclass
 
 AUTO: Final = "auto"  # of --os: the system whose evidence is in the image
 NONE: Final = "none"  # of --os: the bare machine, whatever is in the image

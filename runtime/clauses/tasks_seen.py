@@ -5,10 +5,11 @@ Only changes are kept. A task that ran between two probes of a CPU, without one 
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from kinst.runtime.clauses.environment import GuestProfile
 from kinst.runtime.trap.trap import Firing
+from kinst.targets.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,12 +4,12 @@ Bars show the counts as aggregated; the numbers beside them are normalized (docs
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from kinst.runtime.clauses.buckets import QUANTIZE_BUCKETS, ZERO, linear, log_linear, quantize_value
 from kinst.runtime.consumer.sorting import divide
 from kinst.runtime.dlang.program import AggregatingFunction, Aggregation
+from kinst.targets.values import dataclass
 
 _WIDTH: Final = 40
 _TITLE: Final = b"------------- Distribution -------------"

@@ -6,7 +6,6 @@ sign-extended octal numbers, and zero is "0" where other numbers have 0x.
 
 import math
 import struct
-from dataclasses import dataclass
 from typing import Final
 
 from kinst.runtime.clauses.environment import Symbols, Value
@@ -27,6 +26,7 @@ from kinst.targets.c_types import (
     size_of,
     strip,
 )
+from kinst.targets.values import dataclass
 
 _STEP: Final = 4  # columns that members are indented
 _DEEPEST: Final = 64  # levels: deeper types end in an ellipsis

@@ -1,12 +1,12 @@
 """What dtrace prints on stderr while it consumes: errors of clauses, and drops (docs/facts/dlang.md, Errors and
 drops)."""
 
-from dataclasses import dataclass
 from enum import Enum
 
 from kinst.runtime.clauses.environment import ErrorRecord
 from kinst.runtime.providers.provider import Probe
 from kinst.runtime.trap.faults import FAULT_TEXTS, WITH_ADDRESS, Fault
+from kinst.targets.values import dataclass
 
 
 class DropKind(Enum):

@@ -6,7 +6,7 @@ from C's, the text is made here.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from kinst.runtime.clauses.environment import Symbols, Value
@@ -14,6 +14,7 @@ from kinst.runtime.consumer import printf_values
 from kinst.runtime.dlang.formats import MOST_COLUMNS, Conversion, Format, Mark, Shows
 from kinst.runtime.dlang.types.conversions import is_signed, is_string
 from kinst.runtime.dlang.types.types import INT64, DType
+from kinst.targets.values import dataclass
 
 Renderer = Callable[[Sequence[Value]], bytes]
 # An aggregation's value, normalized: its number, or a function that writes its distribution.

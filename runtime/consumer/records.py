@@ -4,7 +4,6 @@ Steps are made once per clause, since a program may record millions of times.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import assert_never
 
 from kinst.runtime.clauses.environment import Symbols, Value
@@ -19,6 +18,7 @@ from kinst.runtime.dlang import formats, program
 from kinst.runtime.dlang.options import OptionError
 from kinst.runtime.dlang.types.types import LONG, DType, Dynamic, String, bare
 from kinst.targets.c_types import size_of
+from kinst.targets.values import dataclass
 
 Recorded = Value | tuple[Value, ...]
 Step = Callable[[Recorded], None]

@@ -6,7 +6,7 @@ it when their record is consumed, on what snapshots have added until then.
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from kinst.runtime.clauses.aggregations import Content, Contents, Key, Table, memory_of
@@ -14,6 +14,7 @@ from kinst.runtime.clauses.buckets import signed
 from kinst.runtime.consumer.sorting import average, deviation, divide, key_order, value_order
 from kinst.runtime.dlang.context import OptionValues
 from kinst.runtime.dlang.program import AggregatingFunction, Aggregation
+from kinst.targets.values import dataclass
 
 LIMIT: Final = 256 << 20  # bytes of our own memory for all keys
 _BUCKET: Final = 100

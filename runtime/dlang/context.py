@@ -1,12 +1,13 @@
 """What the front end needs from the session while it compiles a program. Interfaces only."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol
 
 from kinst.runtime.dlang.builtins import FREEBSD
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.c_types import CType, ImageTypes
+from kinst.targets.values import dataclass
 
 
 def _not_translated(_number: int) -> str:

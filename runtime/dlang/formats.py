@@ -1,7 +1,7 @@
 """Format strings of printf and the like: text -> `Format`, and the types of arguments that its conversions take."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum, Flag
 from typing import Final
 
@@ -11,6 +11,7 @@ from kinst.runtime.dlang.types.conversions import is_character, is_float, is_int
 from kinst.runtime.dlang.types.type_names import describe
 from kinst.runtime.dlang.types.types import DType, bare
 from kinst.targets.c_types import Array, EnumType, Float, Integer, IntegerKind, Pointer, size_of
+from kinst.targets.values import dataclass
 
 # C's printf has no such limit. Here a program, or a guest by a `*`, must not print gigabytes of blanks.
 MOST_COLUMNS: Final = 1 << 20  # of all conversions together

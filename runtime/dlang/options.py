@@ -5,7 +5,6 @@ Values are integers and words; sizes are in bytes, rates in ns (docs/facts/dlang
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
@@ -13,6 +12,7 @@ from kinst.runtime.dlang import versions
 from kinst.runtime.dlang.syntax.errors import DError
 from kinst.runtime.dlang.syntax.language import LATEST, VERSION
 from kinst.targets.nearest import nearest
+from kinst.targets.values import dataclass
 
 Value = int | str
 

@@ -1,8 +1,9 @@
 """Where host code finds the registers of the guest's CPU: in the emulator's memory, in the trap frame, by number."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from kinst.targets.values import dataclass
 
 _WORD: Final = 8
 

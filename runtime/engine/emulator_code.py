@@ -16,12 +16,12 @@ instructions are counted one by one.
 
 import ctypes
 import re
-from dataclasses import dataclass
 from typing import Final
 
 import unicorn
 
 from kinst.runtime.engine.live_pc import memory_of_engine
+from kinst.targets.values import dataclass
 
 _KNOWN: Final = ("2.1.4",)  # the versions whose sources were read
 _CODE: Final = 192  # bytes of the function that are looked through

@@ -3,7 +3,6 @@ thread, and registers."""
 
 import ctypes
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 from kinst.runtime.engine.cpu_places import CpuPlaces
 from kinst.runtime.engine.host.breakpoints import KEY_ROWS, PAGE_SHIFT, BreakpointState, KeyRow, Record
 from kinst.runtime.engine.host.fields import index
+from kinst.targets.values import dataclass
 
 _MOST: Final = 1 << 15  # records in the buffer
 _WORD: Final = 8

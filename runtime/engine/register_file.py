@@ -3,11 +3,11 @@
 import ctypes
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
 from kinst.runtime.engine.state_words import StateWords
+from kinst.targets.values import dataclass
 
 _BUFFER_SIZE: Final = 64  # bytes of the widest register, zmm
 

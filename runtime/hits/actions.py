@@ -1,12 +1,12 @@
 """What the probes of a site do, and how hits may be delivered to it."""
 
 from collections.abc import Callable, MutableSequence, Sequence
-from dataclasses import dataclass
 from typing import Final, Protocol
 
 from kinst.runtime.hits.replayed import Replay
 from kinst.runtime.trap.delivery import Delivery, Way
 from kinst.runtime.trap.trap import Enabling, Firing
+from kinst.targets.values import dataclass
 
 _CALLED: Final = Delivery(Way.DISPATCH, "a function in Python is called there")
 

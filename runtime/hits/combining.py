@@ -1,7 +1,6 @@
 """The clauses of one probe -> what a hit of it does, and its delivery: the dearest that a clause needs."""
 
 from collections.abc import Callable, MutableSequence, Sequence
-from dataclasses import dataclass
 from functools import reduce
 from operator import or_
 from typing import Protocol, TypeVar
@@ -10,6 +9,7 @@ from kinst.runtime.hits.actions import NOTHING, Alike, Batched, Count, Dispatche
 from kinst.runtime.hits.replayed import Replay
 from kinst.runtime.trap.delivery import DISPATCHED, Delivery, Way
 from kinst.runtime.trap.trap import Enabling, Firing
+from kinst.targets.values import dataclass
 
 Run = Callable[[Firing], None]
 

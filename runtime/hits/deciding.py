@@ -5,7 +5,6 @@ matters: whether a function is left, an argument in memory, what a displaced ins
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -17,6 +16,7 @@ from kinst.runtime.trap.trap import registers_unknown
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.instruction import Flow, Verdict
 from kinst.targets.manifest.packed import Manifest, Method, ProbeKind
+from kinst.targets.values import dataclass
 
 ArgumentRegisters = Callable[[int], Sequence[int] | None]  # see `Enabling.registers`
 _CALLS: Final = (Flow.CALL, Flow.INDIRECT_CALL)

@@ -7,7 +7,6 @@ for each record, in the order in which they were recorded, and before anything t
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Final, Protocol
 
@@ -20,6 +19,7 @@ from kinst.runtime.hits.replayed import RecordedFiring, Replay
 from kinst.runtime.hits.thread_ranges import ThreadRanges
 from kinst.runtime.trap.trap import Enabling, Firing
 from kinst.targets.arch.facts import ArchFacts
+from kinst.targets.values import dataclass
 
 _MOST_KEPT: Final = 1 << 18  # words: bounds the memory that they take
 # Columns of a record before its registers: the address, the CPU, the time and the thread, as `host.breakpoints.Record`

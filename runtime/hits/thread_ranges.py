@@ -2,9 +2,9 @@
 Python."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from kinst.runtime.trap.trap import Firing
+from kinst.targets.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

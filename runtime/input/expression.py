@@ -7,11 +7,12 @@ and therefore has neither back references nor lookaround. An expression without 
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import Any, Final
 
 from kinst.targets.errors import UsageError
+from kinst.targets.values import dataclass
 
 _OPERATORS: Final = re.compile(rb"[\\.^$*+?{}\[\]|()]")
 

@@ -6,13 +6,13 @@ instruction in every run.
 
 from collections import deque
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Final, Protocol
 
 from kinst.runtime.input.expression import Expression
 from kinst.runtime.machine.console_line import ConsoleLine
 from kinst.runtime.machine.device import Clock, Timed
 from kinst.runtime.machine.serial_line import SerialLine
+from kinst.targets.values import dataclass
 
 _REST: Final = 20_000_000  # ns without output after which a guest is not about to print more
 _MOST_HEARD: Final = 1 << 16  # bytes of the console that are searched together
@@ -78,6 +78,11 @@ class Typist:
         nothing for a while."""
         self._lines.extend(_Line(line, prompt) for line in lines)
         self._is_searched = False
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether there is nothing to type."""
+        return not self._lines
 
     def on_console(self, data: bytes) -> None:
         """The guest printed something."""

@@ -7,7 +7,7 @@ records follow from what the clauses read.
 import os
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -54,6 +54,7 @@ from kinst.targets.elf.header import PT_LOAD
 from kinst.targets.errors import UsageError
 from kinst.targets.manifest.packed import Manifest
 from kinst.targets.standalone import CPU, TIME, Standalone
+from kinst.targets.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

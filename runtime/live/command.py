@@ -4,11 +4,12 @@ import re
 import shlex
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from kinst.runtime.machine.configuration import Configuration
 from kinst.targets.errors import UsageError
+from kinst.targets.values import dataclass
 
 IMAGE: Final = "IMAGE"  # the word of a command that stands for the image
 _OURS: Final = "qemu"  # stands for a command: the machine that fits the image

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Final, Protocol
 
 from kinst.runtime.input.typist import Typist
@@ -22,8 +21,10 @@ from kinst.runtime.tracing.programs.until import UntilWatch
 from kinst.runtime.tracing.running import PAUSES
 from kinst.runtime.tracing.standalone.findings import Part
 from kinst.targets.errors import MachineError
+from kinst.targets.values import dataclass
 
 _EVERY: Final = 10_000_000  # ns between polls of the console, the ring and QEMU's end
+_AT_REST: Final = 50_000_000  # where nobody types or waits for a word of the console, and no ring can be full
 _TYPED: Final = 256  # bytes at a time
 _QUIET: Final = 500_000_000  # ns without output after which a guest is assumed to wait for input
 
@@ -75,7 +76,7 @@ class LiveGuest:
         stop() has paused the guest, and returns how it can go on; None: that ends the stretch of the run."""
         self.clock, self._start, self._on_stop = machine, start, on_stop
         self._panic, self._silence, self._is_to_go_on = panic, silence, False
-        self._was_paused = True
+        self._was_paused, self._is_awaited = True, False
         self.serial_line = SerialLine()
         self.typist = Typist(self, _QUIET)
         self._until = UntilWatch(self)
@@ -145,6 +146,7 @@ class LiveGuest:
         """See `Traced`. Raises MachineError: QEMU has ended by itself, or the image is not in its memory."""
         self._console = console
         self._until.search_for(limits.until)
+        self._is_awaited = limits.until is not None
         self._resume()
         end = self.clock.run(after_turn, limits.timeout, limits.wall_timeout)
         if end in PAUSES:
@@ -190,8 +192,16 @@ class LiveGuest:
                 if not self._qemu.has_ended():
                     raise
                 stops.close()
-        interval = _EVERY if self._hits is None else self._hits.interval
+        often = _EVERY if self._hits is None else self._hits.interval
+        interval = _AT_REST if self._is_at_rest else often
         return interval if stops is None or stops.is_done else min(stops.interval, interval)
+
+    @property
+    def _is_at_rest(self) -> bool:
+        """Whether nothing has to be known at once: each poll takes a third of a millisecond of a CPU."""
+        is_typed = self.serial_line.has_sources or not self.typist.is_idle or not self.serial_line.is_empty
+        has_ring = self._hits is not None and self._hits.has_ring
+        return not (self._is_awaited or is_typed or has_ring or self._unsent)
 
     def _resume(self) -> None:
         if self._qemu.is_paused:

@@ -52,10 +52,10 @@ class Hits:
         begun."""
         standalone = alone.manifest.standalone
         assert standalone is not None, "it was made so"
-        self.has_counters, self._has_ring = standalone.has_counters, standalone.has_ring
+        self.has_counters, self.has_ring = standalone.has_counters, standalone.has_ring
         # How often to look, in ns: a ring for which the image has little room is soon full.
         self._capacity, self._waits = standalone.capacity, standalone.waits
-        is_small = self._capacity < _SMALL and self._has_ring
+        is_small = self._capacity < _SMALL and self.has_ring
         self.interval = _OFTEN if is_small or self._waits else _SELDOM
         self._probes, self._placement, self._memory, self._now, self._warn = probes, placement, memory, now, warn
         self._code = _trampolines(alone)
@@ -110,7 +110,7 @@ class Hits:
         checked every second, so that a run whose counters the guest has overwritten ends soon. Raises MachineError: as
         `find`."""
         is_due = self._now() >= self._next
-        if self._has_ring:
+        if self.has_ring:
             self.find(Part.RECORDS)
         if is_due and self.has_counters and (read := self._read or self._search(is_last=False)) is not None:
             self._check(read)

@@ -2,8 +2,7 @@
 
 import os
 import struct
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from typing import IO, Final
 
 from kinst.runtime.live.command import QemuCommand
@@ -18,6 +17,7 @@ from kinst.targets.errors import UsageError
 from kinst.targets.image import Image
 from kinst.targets.kernels.multiboot import boot_header
 from kinst.targets.machines.machine import MachineFacts
+from kinst.targets.values import dataclass
 
 _KERNEL: Final = ("-kernel", "{}")
 _FIRMWARE: Final = ("-bios", "{}")
@@ -60,6 +60,7 @@ def invocation(
     QEMU has no option for that, or its command says it itself."""
     loading = loading_of(image, machine) if room is None else Loading(_KERNEL, is_flat=True)
     named = command.names_image
+    pieces: Sequence[tuple[int, bytes | memoryview]]
     if room is not None:
         pieces = with_room(image, room)
     elif loading.in_long_mode and not named:
@@ -153,14 +154,14 @@ def loading_of(image: Image, machine: MachineFacts) -> Loading:
     return Loading(_FIRMWARE, is_flat=True) if is_at_start else Loading(_ENTERED, is_flat=False)
 
 
-def _flat(image: Image) -> list[tuple[int, bytes]]:
+def _flat(image: Image) -> list[tuple[int, bytes | memoryview]]:
     loads = [one for one in image.segments if one.kind == PT_LOAD and one.file_size]
     first = min(one.load_address for one in loads)
-    return [(one.load_address - first, image.data[one.offset : one.offset + one.file_size].tobytes()) for one in loads]
+    return [(one.load_address - first, image.data[one.offset : one.offset + one.file_size].data) for one in loads]
 
 
-def _without_sections(image: Image) -> list[tuple[int, bytes]]:
+def _without_sections(image: Image) -> list[tuple[int, bytes | memoryview]]:
     """The segments and the headers, without section headers. QEMU would read all symbols, for its -d log: half a second
     for Linux."""
     end = max(one.offset + one.file_size for one in image.segments if one.kind == PT_LOAD)
-    return [(0, image.data[:end].tobytes()), (40, _SHOFF.pack(0)), (60, _SECTIONS.pack(0, 0))]
+    return [(0, image.data[:end].data), (40, _SHOFF.pack(0)), (60, _SECTIONS.pack(0, 0))]

@@ -7,7 +7,7 @@ To plan the jumps of all functions of Linux takes four seconds; QEMU boots it in
 import hashlib
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
@@ -17,7 +17,7 @@ from kinst.rewriter.planning.plan import Plan
 from kinst.rewriter.program import Program
 from kinst.rewriter.rewriting import Opened, plan_of
 from kinst.rewriter.shell.fresh_file import fresh_file
-from kinst.rewriter.shell.kept_files import forget_old, kept_folder
+from kinst.rewriter.shell.kept_files import forget_beyond, kept_folder
 from kinst.rewriter.shell.progress import Progress
 from kinst.rewriter.standalone.copies import is_behind, may_copy_itself
 from kinst.rewriter.standalone.places.spare import data_gaps
@@ -29,6 +29,7 @@ from kinst.targets.errors import KinstError, PlacementError
 from kinst.targets.image import Image, open_to_run
 from kinst.targets.manifest.packed import Manifest, find_manifest
 from kinst.targets.standalone import Action, stack_of
+from kinst.targets.values import dataclass
 from kinst.targets.visible import visible
 
 _SUFFIX, _TEXT = ".elf", ".txt"
@@ -36,7 +37,7 @@ _FEWER: Final = 4  # times smaller is the next ring that is tried if one does no
 _LEAST: Final = 1 << 4  # records
 _ALIGNMENT: Final = 64  # bytes, of data
 _SHALLOWEST: Final = 1 << 5  # words of the stack
-_KEPT: Final = 16  # files; those used last
+_KEPT: Final = 8 << 30  # bytes of files; those used last. One of Linux with its debug information has 600 MB
 _LONGEST: Final = 1 << 14  # characters of the summary of refused sites
 
 
@@ -66,7 +67,7 @@ def standalone_image(
     found = _kept(path)
     if found is None:
         found = _written(path, opened(), late.resolution(), request, base, progress)
-        forget_old(folder, _SUFFIX, _KEPT, _TEXT)
+        forget_beyond(folder, _SUFFIX, _KEPT, _TEXT)
     return found
 
 
@@ -148,7 +149,7 @@ def _kept(path: Path) -> StandaloneImage | None:
         image = open_to_run(path)
         manifest = find_manifest(image)
         if manifest is not None and manifest.standalone is not None:
-            path.touch()  # `forget_old` sorts by it
+            path.touch()  # `forget_beyond` sorts by it
             return StandaloneImage(image, manifest, visible(text))
     return None
 

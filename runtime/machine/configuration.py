@@ -1,11 +1,11 @@
 """What a user chooses about a machine, and why it stopped; separate from the machine, which imports large libraries."""
 
-from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
 from kinst.runtime.machine.disk import Disk
 from kinst.targets.errors import ImageError, UsageError
+from kinst.targets.values import dataclass
 
 
 class ClockKind(Enum):

@@ -8,12 +8,12 @@ trampolines, and the guest never sees one.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Protocol
 
 from kinst.runtime.machine.machine import Cpu
 from kinst.runtime.paging.walker import Access, PageFault
+from kinst.targets.values import dataclass
 
 
 class Source(IntEnum):

@@ -1,12 +1,12 @@
 """What is called while a machine runs: given to each run, and the same until it ends."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final, Protocol
 
 from kinst.runtime.machine.cpu import VirtualCpu
 from kinst.runtime.machine.exception_model import Event
 from kinst.runtime.paging.walker import PageFault
+from kinst.targets.values import dataclass
 
 
 def _unseen(_data: bytes) -> None:

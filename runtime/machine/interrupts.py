@@ -7,11 +7,11 @@ pointer. Interrupts of user code are not reported: their handlers begin on an em
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
 
 from kinst.runtime.machine.cpu import VirtualCpu
 from kinst.runtime.machine.system import System
+from kinst.targets.values import dataclass
 
 _LARGEST_FRAME: Final = 64  # bytes that a CPU pushes when it takes an interrupt, with their alignment
 

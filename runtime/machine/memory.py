@@ -4,7 +4,6 @@ import ctypes
 import mmap
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -14,6 +13,7 @@ from kinst.runtime.engine.qiling_machine import QilingMachine
 from kinst.runtime.machine.host_memory import host_memory
 from kinst.runtime.machine.physical.frames import PAGE
 from kinst.targets.errors import MachineError
+from kinst.targets.values import dataclass
 
 _WORD: Final = (1 << 64) - 1
 

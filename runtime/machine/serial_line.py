@@ -48,6 +48,11 @@ class SerialLine:
         """Add a source."""
         self._sources.append(source)
 
+    @property
+    def has_sources(self) -> bool:
+        """Whether somebody may type at any time."""
+        return bool(self._sources)
+
     def on_wait(self, call: Callable[[], None]) -> None:
         """Call this when the guest waits for input."""
         self._on_wait.append(call)

@@ -4,7 +4,6 @@ No paging, 32-bit, PAE, 4-level and 5-level paging as in Intel SDM volume 3, cha
 as the hardware sets them, and a fault has the error code of section 4.7.
 """
 
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
@@ -17,6 +16,7 @@ from kinst.runtime.paging.walker import (
     StorePhysical,
     Translation,
 )
+from kinst.targets.values import dataclass
 
 # CR0, CR4, EFER, RFLAGS: the bits that a walk depends on (SDM 2.5, 2.2.1).
 CR0_WP: Final = 1 << 16

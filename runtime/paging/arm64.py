@@ -6,7 +6,6 @@ flag, since the Cortex-A57 has no FEAT_HAFDBS. The contiguous bit is a hint to t
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Final, NamedTuple
@@ -20,6 +19,7 @@ from kinst.runtime.paging.walker import (
     StorePhysical,
     Translation,
 )
+from kinst.targets.values import dataclass
 
 # Fault status codes of ESR_ELx.ISS (DFSC, IFSC); the two low bits are the table level.
 ADDRESS_SIZE = 0x00

@@ -5,9 +5,10 @@ space and guest stores take the fast path. Therefore the walkers do all that a r
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from enum import IntEnum, IntFlag
 from typing import Protocol
+
+from kinst.targets.values import dataclass
 
 LoadPhysical = Callable[[int], int]  # physical address of a 64-bit table entry -> its value
 StorePhysical = Callable[[int, int], None]  # physical address, 64-bit value; sets accessed and dirty bits

@@ -10,7 +10,7 @@ itself: at that place its run continues with the block there.
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -19,6 +19,7 @@ from kinst.runtime.paging.walker import PageFault
 from kinst.runtime.trap.faults import Fault, FaultKind
 from kinst.targets.kernels.kernel_tables import words_at
 from kinst.targets.static_probes import Callees, PlaceKind, StaticPlace, StaticProbe
+from kinst.targets.values import dataclass
 
 if TYPE_CHECKING:
     from kinst.runtime.patched.join_points import JoinPoints

@@ -16,7 +16,7 @@ time: those whose bytes have not changed are not decoded again.
 """
 
 import ctypes
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Final
 
 import numpy as np
@@ -34,6 +34,7 @@ from kinst.runtime.patched.sites import SiteTable
 from kinst.runtime.trap.trap import Hit
 from kinst.targets.instruction import Flow, Instructions, Reason, Verdict
 from kinst.targets.manifest.packed import Method
+from kinst.targets.values import dataclass
 
 SHADOW_FRAMES: Final = 1 << 45  # physical pages that no guest uses, like `address_space.TRAMPOLINE_FRAMES`
 _PAGE: Final = 4096

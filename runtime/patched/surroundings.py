@@ -5,7 +5,6 @@ change.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 
 from kinst.runtime.paging.walker import PageFault
 from kinst.targets.image import Image
+from kinst.targets.values import dataclass
 
 REACHES: Final = (32, 1 << 8, 1 << 11, 1 << 14, 1 << 17)  # bytes on each side that must match
 _AT_FIRST: Final = 24  # bytes that are compared for all candidates at once

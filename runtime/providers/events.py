@@ -5,7 +5,6 @@ theirs; D libraries translate them into what DTrace's guide describes.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
@@ -15,6 +14,7 @@ from kinst.runtime.providers.provider import Action, Argument, Probes, Registrat
 from kinst.runtime.providers.stability import EVOLVING, PRIVATE, ProviderAttributes
 from kinst.runtime.trap.trap import Enabling, Firing
 from kinst.targets.probe import ProbeName
+from kinst.targets.values import dataclass
 
 _ATTRIBUTES: Final = ProviderAttributes(EVOLVING, PRIVATE, PRIVATE, EVOLVING, EVOLVING)
 

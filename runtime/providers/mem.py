@@ -7,7 +7,6 @@ access.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Final, Protocol
 
@@ -19,6 +18,7 @@ from kinst.runtime.providers.provider import Action, Argument, Probes, Registrat
 from kinst.runtime.providers.stability import EVOLVING, PRIVATE, ProviderAttributes
 from kinst.runtime.trap.trap import Enabling, Firing
 from kinst.targets.probe import ProbeName, is_glob
+from kinst.targets.values import dataclass
 
 _ARGUMENTS: Final = tuple(map(Argument, ("uint64_t", "uint64_t", "uint32_t", "uint64_t", "uint64_t")))
 

@@ -11,7 +11,6 @@ A read fires after the device has answered, a write before it is done.
 import re
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final, Protocol
 
 import numpy as np
@@ -26,6 +25,7 @@ from kinst.runtime.providers.watching_provider import WatchingProvider
 from kinst.runtime.trap.trap import Firing
 from kinst.targets.machines.machine import DeviceFacts, Space
 from kinst.targets.probe import ProbeName
+from kinst.targets.values import dataclass
 
 UNMODELLED: Final = "unmodelled"
 NAMES: Final[Mapping[Access, str]] = {Access.READ: "read", Access.WRITE: "write"}

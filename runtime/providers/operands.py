@@ -7,7 +7,6 @@ riscv64   a0   5   -24(s0)   %lo(symbol)(a5)
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from kinst.runtime.paging.walker import PageFault
@@ -15,6 +14,7 @@ from kinst.runtime.trap.faults import Fault, FaultKind
 from kinst.runtime.trap.trap import Firing
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.static_probes import take_apart
+from kinst.targets.values import dataclass
 
 Value = Callable[[Firing], int]
 FindSymbol = Callable[[str], int | None]  # name -> run-time address; None: no such symbol

@@ -1,12 +1,12 @@
 """Probes that were created one by one, stored as columns: names in, identifiers out."""
 
-from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kinst.targets.probe import ProbeName, matching
+from kinst.targets.values import dataclass
 
 Identifiers = NDArray[np.intp]
 

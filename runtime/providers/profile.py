@@ -15,8 +15,8 @@ from kinst.runtime.providers.probe_table import Identifiers
 from kinst.runtime.providers.provider import Action, Probes, Registration
 from kinst.runtime.providers.stability import EVOLVING, PRIVATE, UNSTABLE, ProviderAttributes
 from kinst.runtime.trap.trap import Enabling, Firing
+from kinst.targets.manifest.probe_ids import TIMER_IDS
 from kinst.targets.probe import ProbeName
-from kinst.targets.probe_ids import TIMER_IDS
 
 _SECOND: Final = 1_000_000_000
 _SHORTEST: Final = _SECOND // 5000

@@ -7,7 +7,7 @@ Where there are many probes, it has no object for each of them.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Flag, auto
 from typing import Final, Protocol, runtime_checkable
 
@@ -20,6 +20,7 @@ from kinst.runtime.trap.trap import Firing
 from kinst.targets.c_types import CType
 from kinst.targets.errors import KinstError
 from kinst.targets.probe import ProbeName, parse_probe_name
+from kinst.targets.values import dataclass
 
 __all__ = [
     "Action",

@@ -1,7 +1,8 @@
 """Interface stability, as `dtrace -lv` shows it for a probe and its arguments (dtrace_attribute_t, dtrace_pattr_t)."""
 
-from dataclasses import dataclass
 from enum import IntEnum
+
+from kinst.targets.values import dataclass
 
 
 class Stability(IntEnum):

@@ -5,7 +5,6 @@ Like `kinst.runtime.tracing.guests.building`, for a guest that runs elsewhere, o
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import ClassVar
 
 from kinst.runtime.machine.configuration import ClockKind, End
@@ -24,6 +23,7 @@ from kinst.runtime.tracing.standalone.probes import StandaloneProbes
 from kinst.targets.c_types import ImageTypes
 from kinst.targets.elf.header import PT_LOAD
 from kinst.targets.errors import UsageError
+from kinst.targets.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

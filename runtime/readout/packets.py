@@ -14,10 +14,10 @@ import select
 import socket
 import time
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Final
 
 from kinst.targets.errors import MachineError
+from kinst.targets.values import dataclass
 
 LONGEST: Final = 1 << 20  # bytes of a reply
 _TRIES: Final = 3  # of sending and of asking again

@@ -8,7 +8,6 @@ its machine's RAM are tried at which firmware and kernels are loaded.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -22,6 +21,7 @@ from kinst.targets.image import Image
 from kinst.targets.kernels.leading_records import led_elsewhere
 from kinst.targets.manifest.packed import Manifest
 from kinst.targets.standalone import WORD, Standalone
+from kinst.targets.values import dataclass
 
 Read = Callable[[int, int], bytes]  # link address, size -> bytes
 _SAMPLES: Final = 32  # trampolines that are compared, about

@@ -1,13 +1,13 @@
 """Variables of D that describe Linux's current task -> offsets of the words of it that a record must have."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Final
 
 from kinst.runtime.providers.structures import Way, find_way
 from kinst.runtime.systems.linux_threads import OWN_NUMBERS
 from kinst.targets.c_types import ImageTypes
 from kinst.targets.standalone import WORD
+from kinst.targets.values import dataclass
 
 TASK: Final = "struct task_struct"
 # The variable of D -> the member. Those of other variables are behind pointers.

@@ -10,12 +10,12 @@ at others.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
 
 from kinst.runtime.clauses.environment import Memory
 from kinst.runtime.providers.structures import Way, followed
 from kinst.runtime.trap.faults import Fault
+from kinst.targets.values import dataclass
 
 _WORD: Final = 8
 _ADDRESSES: Final = 1 << 64

@@ -1,7 +1,6 @@
 """Rows of the live view -> lines of text that fit the width."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from rich.text import Text
@@ -10,6 +9,7 @@ from kinst.runtime.clauses.environment import TaskState
 from kinst.runtime.top.ranking import HISTORY, RankedRow
 from kinst.runtime.top.sample import CpuView
 from kinst.runtime.tracing.host.ending import CpuState
+from kinst.targets.values import dataclass
 
 _NUMBER: Final = 12
 _RATE: Final = 9

@@ -1,7 +1,6 @@
 """A machine that is watched, ours or a QEMU -> what a sample has of it, and how it is paused."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from kinst.runtime.clauses.environment import TaskState
@@ -11,6 +10,7 @@ from kinst.runtime.top.sample import CpuView
 from kinst.runtime.tracing.guests.guest import Guest
 from kinst.runtime.tracing.host.ending import CpuPlace, CpuState
 from kinst.runtime.tracing.images.preparing import Prepared
+from kinst.targets.values import dataclass
 from kinst.targets.visible import visible
 
 if TYPE_CHECKING:

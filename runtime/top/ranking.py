@@ -1,12 +1,12 @@
 """Consecutive samples -> sorted rows, with rates and their trends."""
 
 from collections import deque
-from dataclasses import dataclass
 from enum import Enum
 from fnmatch import fnmatchcase
 from typing import Final
 
 from kinst.runtime.top.sample import Sample, Table
+from kinst.targets.values import dataclass
 
 HISTORY: Final = 12  # samples that a trend shows
 _HEIGHTS: Final = "▁▂▃▄▅▆▇█"

@@ -1,11 +1,11 @@
 """A sample of a guest for the live view: plain values, taken in the guest's thread and drawn in another."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from kinst.runtime.clauses.environment import TaskState
 from kinst.runtime.tracing.host.ending import CpuPlace
+from kinst.targets.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

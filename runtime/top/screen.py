@@ -7,7 +7,6 @@ import asyncio
 import signal
 import threading
 from contextlib import suppress
-from dataclasses import dataclass
 from io import TextIOWrapper
 from itertools import cycle
 from typing import Any, ClassVar, Final, TextIO, cast
@@ -29,6 +28,7 @@ from kinst.runtime.top.panes import ConsolePane, Pane
 from kinst.runtime.top.ranking import Order, Ranking
 from kinst.runtime.top.sample import NOTHING, Sample
 from kinst.runtime.top.scrollback import Scrollback
+from kinst.targets.values import dataclass
 
 _REFRESH: Final = 0.1  # seconds
 _ENDING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)

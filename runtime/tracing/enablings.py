@@ -6,7 +6,6 @@ Each (clause, probe) is one enabling, an ECB in DTrace's kernel. A probe runs it
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 from kinst.runtime.hits.combining import ClauseAction, Combining
 from kinst.runtime.providers.provider import Action, Probe, Providers
 from kinst.targets.probe import ProbeName
+from kinst.targets.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """What Python code gives -> the parts of a request: a machine, options, programs, actions."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -16,6 +16,7 @@ from kinst.targets.errors import UsageError
 from kinst.targets.method import Method
 from kinst.targets.nearest import nearest
 from kinst.targets.probe import checked_module
+from kinst.targets.values import dataclass
 
 Action = Callable[[Hit], object]
 PathLike = Path | str

@@ -1,7 +1,6 @@
 """A Python function as the action of probes: what it is given when one fires."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
 
 from kinst.runtime.clauses.environment import Environment, Stack
@@ -11,6 +10,7 @@ from kinst.runtime.tracing.host.guest_view import GuestView
 from kinst.runtime.trap.faults import FAULT_TEXTS, Fault
 from kinst.runtime.trap.trap import Firing
 from kinst.targets.errors import MachineError, UsageError
+from kinst.targets.values import dataclass
 
 _WORD: Final = (1 << 64) - 1
 

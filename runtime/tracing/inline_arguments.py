@@ -7,7 +7,6 @@ kinst's are.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from kinst.rewriter.naming.inline_probes import InlineSite
 from kinst.runtime.patched.sites import Argument
@@ -18,6 +17,7 @@ from kinst.runtime.unwinding.locations import Expression, FiringFrame, Machine, 
 from kinst.targets.c_types import CType, EnumType, Integer, size_of, strip
 from kinst.targets.debuginfo.inlined import InlinedCopy, InlinedParameter, Location
 from kinst.targets.errors import KinstError
+from kinst.targets.values import dataclass
 
 _WORD = 8
 NOT_KEPT = "arguments of inlined copies are known only with debug information (--debug-file)"

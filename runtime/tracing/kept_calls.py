@@ -7,7 +7,7 @@ or fails with the same error, as in a fresh machine.
 import gc
 import signal
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from kinst.rewriter.rewriting import Source
@@ -18,6 +18,7 @@ from kinst.runtime.tracing.guests.guest import Guest
 from kinst.runtime.tracing.host.limits import Limits
 from kinst.targets.errors import GuestError, KinstError, MachineError
 from kinst.targets.signals import caught
+from kinst.targets.values import dataclass
 
 _State = tuple[int, int, int, int, int]  # of a file: device and inode, and what changes when it is written
 

@@ -3,7 +3,6 @@
 import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
@@ -13,6 +12,7 @@ from kinst.runtime.tracing.output_format import Format
 from kinst.runtime.tracing.tracer import Output
 from kinst.runtime.tracing.tracing import Tracing
 from kinst.targets.errors import KinstError, MachineError, UsageError
+from kinst.targets.values import dataclass
 
 
 class Consumer(Output, Protocol):

@@ -1,6 +1,6 @@
 """What a user wants from a run, by the command line or from Python: one value. Nothing is opened yet."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,6 +10,7 @@ from kinst.runtime.machine.configuration import Configuration
 from kinst.runtime.tracing.programs.program_text import ProgramText
 from kinst.targets.method import Method
 from kinst.targets.packed.reading import AS_IT_SAYS, Reading
+from kinst.targets.values import dataclass
 
 if TYPE_CHECKING:
     from kinst.runtime.tracing.beside_file import BesideFile

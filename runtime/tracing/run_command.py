@@ -4,7 +4,6 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -23,6 +22,7 @@ from kinst.runtime.tracing.subject import Subject
 from kinst.runtime.tracing.tracing import Tracing, everything
 from kinst.targets.errors import GuestError, KinstError
 from kinst.targets.signals import caught
+from kinst.targets.values import dataclass
 
 if TYPE_CHECKING:
     from kinst.runtime.tracing.guests.built import Build

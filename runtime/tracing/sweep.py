@@ -1,7 +1,7 @@
 """One function, called repeatedly: every call starts from the image as it was loaded, and returns the probes it hit."""
 
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from kinst.runtime.machine.calling.call import Call, FunctionCall, call_of, find_function
 from kinst.runtime.machine.calling.kept_machine import KeptMachine
@@ -9,6 +9,7 @@ from kinst.runtime.machine.configuration import End
 from kinst.runtime.machine.hooks import MachineHooks
 from kinst.runtime.tracing.tracing import Tracing
 from kinst.targets.errors import MachineError
+from kinst.targets.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,8 +3,9 @@
 `kinst.runtime.hits` decides it, and has the rule by which hits of different deliveries become visible.
 """
 
-from dataclasses import dataclass
 from enum import IntEnum
+
+from kinst.targets.values import dataclass
 
 
 class Way(IntEnum):

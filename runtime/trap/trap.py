@@ -16,7 +16,6 @@ can handle a site by itself (`SiteCounter`), it is the caller from the second hi
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
@@ -26,6 +25,7 @@ from kinst.runtime.trap.delivery import DISPATCHED, Delivery
 from kinst.runtime.trap.trap_frame import TrapFrame
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.errors import MachineError
+from kinst.targets.values import dataclass
 
 Hit = Callable[[int], None]  # called with a breakpoint's address; leaves the next PC in the frame
 Invop = Callable[[int], Hit | None]  # a handler: a breakpoint's address -> its hit; None if it is not its breakpoint

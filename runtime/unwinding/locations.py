@@ -5,7 +5,6 @@ available, or needs something that a frame does not have, the clause gets a faul
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final, Protocol
 
 from kinst.runtime.trap.faults import Fault, FaultKind
@@ -65,6 +64,7 @@ from kinst.runtime.unwinding.location_operations import (
     integer,
 )
 from kinst.targets.debuginfo.dwarf.unit_terms import BaseType
+from kinst.targets.values import dataclass
 
 _WORD: Final = 8
 _MASK: Final = (1 << 64) - 1

@@ -7,7 +7,7 @@ without debug information, and functions without a frame pointer have frames as 
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Final, NamedTuple, Protocol
 
@@ -18,6 +18,7 @@ from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.debuginfo.call_frames import CallFrames, FrameRow, Lost, Moved, RegisterRule, Saved
 from kinst.targets.functions.found import Functions
 from kinst.targets.instruction import Flow, Instructions
+from kinst.targets.values import dataclass
 
 LINK: Final = "link"  # the return address is in the link register
 LOST: Final = "lost"  # it was not kept: the function never returns

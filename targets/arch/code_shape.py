@@ -1,6 +1,6 @@
 """What code looks like where there are no symbols: padding between functions, how functions begin, and calls."""
 
-from dataclasses import dataclass
+from kinst.targets.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,12 +1,12 @@
 """The record that every machine fills. Its docstring is the checklist for a fourth machine."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 
 from kinst.targets.arch.code_shape import CodeShape
 from kinst.targets.arch.linux import LinuxFacts
 from kinst.targets.arch.relocations import RelocationFacts
+from kinst.targets.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,8 @@ of code that the kernel itself rewrites or looks up.
 Layouts are those of include/linux and arch/*/include/asm of the versions named.
 """
 
-from dataclasses import dataclass
-
 from kinst.targets.arch.code_shape import Pattern
+from kinst.targets.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

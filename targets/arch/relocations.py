@@ -1,8 +1,9 @@
 """ELF relocation types of a machine: what they write, as far as it is needed here."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from enum import Enum
+
+from kinst.targets.values import dataclass
 
 LEB128 = 0  # for `DebugRelocation.width`
 

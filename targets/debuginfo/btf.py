@@ -15,7 +15,6 @@ of the kernel: those types are looked up in the kernel by name.
 import struct
 from array import array
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
@@ -46,6 +45,7 @@ from kinst.targets.debuginfo.c_layout import (
 from kinst.targets.elf.file import ElfLike
 from kinst.targets.elf.sections import content
 from kinst.targets.errors import ImageError
+from kinst.targets.values import dataclass
 from kinst.targets.visible import text_of
 
 _MAGIC: Final = 0xEB9F

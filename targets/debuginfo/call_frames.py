@@ -9,7 +9,7 @@ which decodes all rows of a function. Stacks may be taken at every hit of a prob
 
 from bisect import bisect_right
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from types import SimpleNamespace
 from typing import Final
 
@@ -20,6 +20,7 @@ from kinst.targets.errors import ImageError
 from kinst.targets.functions.frames import Cie, FrameTable, frame_tables
 from kinst.targets.image import Image
 from kinst.targets.leb128 import leb, signed_leb
+from kinst.targets.values import dataclass
 
 _CFA: Final = SimpleNamespace(**{one.name: int(one) for one in DW_CFA})  # members of an enumeration take twice as long
 

@@ -6,7 +6,6 @@ A unit is read only when an address of its code is looked up, and then only the 
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from kinst.targets.debuginfo.dwarf.abbreviations import Plan
@@ -22,6 +21,7 @@ from kinst.targets.debuginfo.dwarf.unit_terms import UnitTerms
 from kinst.targets.debuginfo.dwarf.units import Entry, Unit, UnitEntries, Units
 from kinst.targets.debuginfo.inlined import Range
 from kinst.targets.errors import ImageError
+from kinst.targets.values import dataclass
 
 _KEPT: Final = 1 << 16  # addresses whose functions are kept
 _CALLS: Final = frozenset({Tag.CALL_SITE, Tag.GNU_CALL_SITE})

@@ -4,9 +4,8 @@ finds them.
 All addresses are link addresses of the image.
 """
 
-from dataclasses import dataclass
-
 from kinst.targets.c_types import CType
+from kinst.targets.values import dataclass
 
 Range = tuple[int, int]  # [low, high)
 

@@ -9,7 +9,7 @@ A process has virtual addresses only. Its notes say which files were mapped wher
 
 import struct
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import PurePosixPath
 from typing import Final
 
@@ -27,6 +27,7 @@ from kinst.targets.elf.header import (
 )
 from kinst.targets.elf.notes import notes_in
 from kinst.targets.errors import ImageError
+from kinst.targets.values import dataclass
 
 _CORE: Final = 4  # ET_CORE
 _INFO: Final = 44  # then the first section header has the number of program headers

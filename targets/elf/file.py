@@ -12,7 +12,6 @@ written or compared after us: `kinst.targets.elf.second_reader`.
 import mmap
 import os
 import stat
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -24,6 +23,7 @@ from kinst.targets.elf.sections import Section, sections_of
 from kinst.targets.elf.shrunk_files import MAPPINGS
 from kinst.targets.elf.symbols import Symbols, read_symbols
 from kinst.targets.errors import ImageError
+from kinst.targets.values import dataclass
 
 _MAGIC: Final = b"\x7fELF"
 

@@ -5,7 +5,6 @@ after us, is lenient: it skips tables that do not fit, and allocates what a head
 """
 
 import struct
-from dataclasses import dataclass
 from enum import IntEnum
 from itertools import pairwise
 from typing import Final
@@ -14,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinst.targets.errors import ImageError
+from kinst.targets.values import dataclass
 
 ELF_HEADER: Final = struct.Struct("<16sHHIQQQIHHHHHH")
 PROGRAM_HEADER: Final = np.dtype(

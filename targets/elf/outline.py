@@ -4,13 +4,13 @@ LIEF reads a whole file into memory before its tables: 2.2 s and 620 MB for a vm
 and the notes only, so it gets just those.
 """
 
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kinst.targets.elf.header import ELF_HEADER, PT_NOTE, SHT_NOTE, Tables
+from kinst.targets.values import dataclass
 
 _PHOFF, _SHOFF, _PHNUM, _SHNUM, _SHSTRNDX = (
     *(slice(32, 40), slice(40, 48)),

@@ -6,7 +6,6 @@ not read.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -26,6 +25,7 @@ from kinst.targets.elf.header import (
     FileKind,
 )
 from kinst.targets.elf.sections import Section, Segment, content
+from kinst.targets.values import dataclass
 
 RELA: Final = np.dtype([("offset", "<u8"), ("kind", "<u4"), ("symbol", "<u4"), ("addend", "<i8")])
 REL: Final = np.dtype([("offset", "<u8"), ("kind", "<u4"), ("symbol", "<u4")])

@@ -1,13 +1,14 @@
 """Rows of the header tables of an ELF file -> segments and sections as values: the only ones that all else knows."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kinst.targets.elf.header import SHF_ALLOC, SHT_NOBITS, ElfHeader, FileKind
+from kinst.targets.values import dataclass
 from kinst.targets.visible import text_of
 
 _SEGMENT: Final = ("kind", "flags", "offset", "address", "load_address", "file_size", "size", "alignment")

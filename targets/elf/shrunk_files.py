@@ -10,12 +10,12 @@ import mmap
 import signal
 import threading
 import weakref
-from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 from typing import Final
 
 from kinst.targets.errors import KinstError
+from kinst.targets.values import dataclass
 
 _FAULT_ADDRESS: Final = 16  # in a siginfo_t of Linux, 64 bits
 _SIGINFO: Final = 4  # SA_SIGINFO

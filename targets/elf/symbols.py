@@ -6,7 +6,7 @@ kernel), so they are read as arrays from the mapped file.
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -16,6 +16,7 @@ from kinst.targets.columns import unique
 from kinst.targets.elf.header import SHT_DYNSYM, SHT_STRTAB, SHT_SYMTAB, ElfHeader, FileKind
 from kinst.targets.elf.sections import Section, content
 from kinst.targets.errors import ImageError
+from kinst.targets.values import dataclass
 from kinst.targets.visible import text_of
 
 SYMBOL: Final = np.dtype(

@@ -1,7 +1,6 @@
 """What code does with the addresses of code that it makes: it reads there, jumps there, or stores them for others."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import IntEnum
 
 import numpy as np
@@ -11,6 +10,7 @@ from kinst.targets.columns import unique
 from kinst.targets.image import Image
 from kinst.targets.instruction import Instructions
 from kinst.targets.module_code import code_of
+from kinst.targets.values import dataclass
 
 
 class Use(IntEnum):

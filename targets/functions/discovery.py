@@ -7,7 +7,6 @@ cannot be reached any further, so that data after it in .text is never taken for
 (`kinst.targets.functions.weighing`).
 """
 
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -25,6 +24,7 @@ from kinst.targets.image import Image
 from kinst.targets.instruction import Flow
 from kinst.targets.patterns import matches
 from kinst.targets.spans import Spans, covered, inside, united
+from kinst.targets.values import dataclass
 
 _ROUNDS: Final = 4  # of sweeping again because a start was inside an instruction of the last sweep
 _CALL_ROUNDS: Final = 4  # of looking for calls in functions that only calls vouch for

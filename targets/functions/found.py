@@ -1,7 +1,7 @@
 """An image -> its functions: names and bounds from symbols, FDEs, or discovery where the image is stripped."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 import numpy as np
@@ -19,6 +19,7 @@ from kinst.targets.functions.sweeping import Sweep, sweep_spans, without_fill
 from kinst.targets.hosted import is_hosted
 from kinst.targets.image import Image
 from kinst.targets.spans import Spans, covered, length, less
+from kinst.targets.values import dataclass
 
 __all__ = ["Evidence", "Functions", "Sweep", "find_functions"]
 

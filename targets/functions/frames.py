@@ -10,7 +10,6 @@ pyelftools takes 7 s for the 46,000 FDEs of an amd64 vmlinux, and fails on the .
 import struct
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -22,6 +21,7 @@ from kinst.targets.elf.sections import content
 from kinst.targets.errors import ImageError
 from kinst.targets.image import Image, Section
 from kinst.targets.leb128 import leb
+from kinst.targets.values import dataclass
 
 _ABSOLUTE, _PC_RELATIVE = 0x00, 0x10  # DW_EH_PE_: how the value is meant, bits 4 to 6
 # DW_EH_PE_: how the value is stored, bits 0 to 3 (LSB Core 10.5.1).

@@ -5,7 +5,7 @@ and a label may be code, data in .text or a place in the middle of a function. O
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,7 @@ from kinst.targets.elf.symbols import (
     marked_data,
 )
 from kinst.targets.image import Image
+from kinst.targets.values import dataclass
 
 _BINDING_RANK = {STB_GLOBAL: 0, STB_LOCAL: 1, STB_WEAK: 2}
 

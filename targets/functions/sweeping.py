@@ -5,7 +5,7 @@ A dissector stops a range at bytes that are no instruction (amd64). Here the swe
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import Final
 
 import numpy as np
@@ -17,6 +17,7 @@ from kinst.targets.instruction import NO_CODE, Flow, Instructions, Reason
 from kinst.targets.module_code import code_of
 from kinst.targets.patterns import matches
 from kinst.targets.spans import Spans
+from kinst.targets.values import dataclass
 
 Sweep = Callable[[NDArray[np.uint8], int, NDArray[np.int64]], Instructions]
 

@@ -12,7 +12,6 @@ for riscv64 with 3).
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -27,6 +26,7 @@ from kinst.targets.image import Image
 from kinst.targets.instruction import Flow
 from kinst.targets.patterns import matches
 from kinst.targets.spans import Spans, covered, inside, less
+from kinst.targets.values import dataclass
 
 _DIRECT: Final = (Flow.JUMP, Flow.BRANCH, Flow.CALL)
 _CALLS: Final = (Flow.CALL, Flow.INDIRECT_CALL)

@@ -1,6 +1,5 @@
 """An image -> the instructions whose faults its kernel expects: those in an exception table of Linux or Xen."""
 
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -9,6 +8,7 @@ from numpy.typing import NDArray
 from kinst.targets.arch.linux import Pointer
 from kinst.targets.image import Image
 from kinst.targets.kernels.kernel_tables import record_addresses, records_of, table_place
+from kinst.targets.values import dataclass
 
 _SECTION: Final = "__ex_table"
 _SYMBOLS: Final = "__start___ex_table", "__stop___ex_table"

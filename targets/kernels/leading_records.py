@@ -4,7 +4,6 @@ The kernel rewrites these instructions at boot, each where its record says it is
 rewritten in its trampoline if the record has its address there.
 """
 
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -15,6 +14,7 @@ from kinst.targets.columns import holds
 from kinst.targets.image import Image
 from kinst.targets.kernels.kernel_tables import record_addresses, records_of, table_place
 from kinst.targets.manifest.records import Manifest
+from kinst.targets.values import dataclass
 
 Addresses = NDArray[np.uint64]
 FIELD: Final = 4  # bytes of an address relative to itself

@@ -6,7 +6,6 @@ comes late in the file.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
 
@@ -15,6 +14,7 @@ import numpy as np
 from kinst.targets.elf.header import PT_LOAD
 from kinst.targets.image import Image
 from kinst.targets.manifest.packed import find_manifest
+from kinst.targets.values import dataclass
 
 _SEARCHED: Final = 32768
 _HAS_ADDRESSES: Final = 1 << 16  # one of version 1's flags

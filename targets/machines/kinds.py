@@ -1,8 +1,10 @@
 """Kind of a device -> what a board file may say of it. The devices are in `kinst.runtime.machine.devices`."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
+
+from kinst.targets.values import dataclass
 
 OWN_DEVICES: Final = "kinst.devices"  # the entry points of other packages' devices
 

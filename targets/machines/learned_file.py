@@ -6,12 +6,12 @@ A file is changed as text: what the user wrote in it stays.
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, assert_never
 
 from kinst.targets.machines.machine import MachineFacts
 from kinst.targets.machines.registers import Reads, Rule
 from kinst.targets.machines.toml_table import TomlText
+from kinst.targets.values import dataclass
 from kinst.targets.visible import visible
 
 _BARE: Final = re.compile(r"[A-Za-z0-9_-]+")

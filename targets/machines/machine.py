@@ -5,12 +5,13 @@ data is in `kinst.runtime.machine.boards.<board>`: how devices are connected and
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import IntEnum
 from pathlib import Path
 from typing import Final
 
 from kinst.targets.machines.registers import RangeFacts, Rule
+from kinst.targets.values import dataclass
 
 
 class Space(IntEnum):

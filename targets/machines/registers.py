@@ -1,7 +1,8 @@
 """What a read gives at addresses that no device of a board has: rules for ranges and for registers in them."""
 
-from dataclasses import dataclass
 from enum import Enum
+
+from kinst.targets.values import dataclass
 
 
 class Reads(Enum):

@@ -6,12 +6,12 @@ no document type, and so no entities, and all of it is bounded.
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 from xml.etree.ElementTree import Element, ParseError, fromstring
 
 from kinst.targets.errors import UsageError
+from kinst.targets.values import dataclass
 
 _LARGEST: Final = 1 << 24  # bytes of a file
 _MOST: Final = 1 << 16  # registers

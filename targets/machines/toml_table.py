@@ -6,11 +6,12 @@ libraries do not know them either, and take longer to import than a board takes 
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, Final
 
 from kinst.targets.errors import UsageError
+from kinst.targets.values import dataclass
 
 _HEADER: Final = re.compile(r"^\s*\[\[?\s*([^\]]+?)\s*\]\]?")
 _KEY: Final = r"""(?:[A-Za-z0-9_-]+|"[^"]*"|'[^']*')"""

@@ -16,9 +16,9 @@ from kinst.targets.arch.registry import arch_by_name
 from kinst.targets.errors import ManifestError
 from kinst.targets.image import Image
 from kinst.targets.instruction import Flow, Verdict
+from kinst.targets.manifest.probe_ids import FIRST_PROBE_ID
 from kinst.targets.manifest.records import Manifest, ProbeKind, probe_keys
 from kinst.targets.patch import LONGEST
-from kinst.targets.probe_ids import FIRST_PROBE_ID
 from kinst.targets.standalone import MOST_FIELDS, MOST_FORMS, WORD, Action, Standalone
 
 Tables = Mapping[str, NDArray[np.void]]

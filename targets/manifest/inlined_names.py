@@ -4,11 +4,11 @@ It is kept so that such names can be probed where the debug information is not a
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from kinst.targets.debuginfo.inlined import Range
 from kinst.targets.manifest.values import address_of, number_of, text_of_value
+from kinst.targets.values import dataclass
 
 _MOST_COPIES: Final = 1 << 32
 

@@ -4,7 +4,7 @@ The runtime needs nothing else to run a patched image, and never asks how a patc
 `kinst.targets.manifest.packed` packs it.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import IntEnum
 
 import numpy as np
@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 from kinst.targets.elf.symbols import SYMBOL, Symbols, symbols_of
 from kinst.targets.instruction import Verdict
 from kinst.targets.manifest.inlined_names import InlinedName
+from kinst.targets.manifest.probe_ids import FIRST_PROBE_ID
 from kinst.targets.patch import Patch
-from kinst.targets.probe_ids import FIRST_PROBE_ID
 from kinst.targets.standalone import Standalone
 from kinst.targets.static_probes import StaticProbe
+from kinst.targets.values import dataclass
 
 
 class ProbeKind(IntEnum):

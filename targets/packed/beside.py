@@ -15,7 +15,7 @@ All numbers little-endian. The content is untrusted.
 import hashlib
 import json
 import struct
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -29,6 +29,7 @@ from kinst.targets.packed.layer import Container
 from kinst.targets.packed.memory import filled, memory_of
 from kinst.targets.packed.reading import Reading, read_reading
 from kinst.targets.packed.unpacking import Unpacked, unpacked
+from kinst.targets.values import dataclass
 
 SUFFIX: Final = ".manifest"
 _MAGIC: Final = b"KINSTFIL"

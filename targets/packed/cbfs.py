@@ -10,7 +10,6 @@ All else is big-endian. coreboot: util/cbfstool/cbfs.h, commonlib/bsd/cbfs_seria
 
 import struct
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -23,6 +22,7 @@ from kinst.targets.packed.boot_image import LARGEST
 from kinst.targets.packed.layer import Layer
 from kinst.targets.packed.memory import Span, elf_of_memory
 from kinst.targets.packed.reading import Reading
+from kinst.targets.values import dataclass
 from kinst.targets.visible import text_of
 
 _FILE: Final = "coreboot image"

@@ -1,6 +1,5 @@
 """The path of an image file, and what the user says of it -> its ELF file, and how the file is written again."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -12,6 +11,7 @@ from kinst.targets.errors import ImageError
 from kinst.targets.packed.layer import Container
 from kinst.targets.packed.reading import AS_IT_SAYS, Reading
 from kinst.targets.packed.unpacking import Unpacked, unpacked
+from kinst.targets.values import dataclass
 
 _ELF: Final = b"\x7fELF"
 

@@ -11,7 +11,6 @@ UEFI Platform Initialization Specification 1.8, volume 3.
 import struct
 import uuid
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -21,6 +20,7 @@ from kinst.targets.compression import decompressed
 from kinst.targets.errors import ImageError
 from kinst.targets.packed.layer import Layer
 from kinst.targets.packed.reading import Reading
+from kinst.targets.values import dataclass
 from kinst.targets.visible import visible
 
 _FILE: Final = "EFI firmware"

@@ -11,7 +11,6 @@ import hashlib
 import struct
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -22,6 +21,7 @@ from kinst.targets.errors import ImageError
 from kinst.targets.packed.layer import Layer
 from kinst.targets.packed.payload import Payload, chosen, layer_of
 from kinst.targets.packed.reading import Reading
+from kinst.targets.values import dataclass
 
 _FILE: Final = "FIT image"
 _LARGEST: Final = 1 << 30

@@ -1,12 +1,12 @@
 """A file that an image is in -> what is in it, and how it is written again: values that all readers share."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kinst.targets.packed.reading import Reading
+from kinst.targets.values import dataclass
 
 Rebuild = Callable[[NDArray[np.uint8]], bytes]  # another content -> a file that is the same but for that
 

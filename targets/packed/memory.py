@@ -6,7 +6,6 @@ What of it is code is told by the calls in it (`code_pages`); every segment may 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
@@ -34,6 +33,7 @@ from kinst.targets.elf.header import (
 )
 from kinst.targets.errors import ImageError
 from kinst.targets.packed.code_pages import parts_of
+from kinst.targets.values import dataclass
 
 Row = tuple[int, ...]  # of a table of headers
 Piece = tuple[int, NDArray[np.uint8]]  # an offset in the file, and what is there

@@ -2,7 +2,6 @@
 
 import gzip
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -16,6 +15,7 @@ from kinst.targets.packed.layer import Layer
 from kinst.targets.packed.raw import at_address
 from kinst.targets.packed.raw_kernel import facts_of
 from kinst.targets.packed.reading import Reading
+from kinst.targets.values import dataclass
 
 _ELF: Final = b"\x7fELF"
 _MACHINES: Final = {one.in_files.u_boot: one.name for one in ARCHES}

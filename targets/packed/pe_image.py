@@ -11,7 +11,6 @@ Microsoft PE and COFF Specification; UEFI Specification 2.10, 2.1.1.
 
 import struct
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -24,6 +23,7 @@ from kinst.targets.errors import ImageError
 from kinst.targets.packed.layer import Layer
 from kinst.targets.packed.memory import Part, elf_of_parts
 from kinst.targets.packed.reading import Reading
+from kinst.targets.values import dataclass
 from kinst.targets.visible import text_of
 
 _FILE: Final = "PE/EFI image"

@@ -6,7 +6,7 @@ bytes of the Image are in one segment, as in the vmlinux that it was made from.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -38,6 +38,7 @@ from kinst.targets.elf.symbols import SHN_ABS, STB_LOCAL, SYMBOL, Symbols
 from kinst.targets.errors import ImageError
 from kinst.targets.kallsyms import Kernel, KernelSymbols, kernel_symbols
 from kinst.targets.packed.link_address import link_address
+from kinst.targets.values import dataclass
 from kinst.targets.visible import text_of
 
 _HEADER: Final = 64

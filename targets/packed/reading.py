@@ -1,11 +1,12 @@
 """What a user says of an image file that does not say it itself: `--raw`, `--entry` and `--payload` -> `Reading`."""
 
 import re
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any, Final
 
 from kinst.targets.arch.registry import NAMES
 from kinst.targets.errors import UsageError
+from kinst.targets.values import dataclass
 
 _NUMBER: Final = r"0[xX][0-9a-fA-F]{1,16}|[0-9]{1,19}"
 _RAW: Final = re.compile(rf"([A-Za-z0-9_]+)(?:@({_NUMBER}))?")

@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+
+from kinst.targets.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ One table has all kinds of files that hold images. Each reader gives a `Layer`, 
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
 from typing import Final
 
@@ -15,6 +15,7 @@ from kinst.targets.errors import ImageError
 from kinst.targets.packed.boot_image import boot_layer
 from kinst.targets.packed.layer import Layer, Rebuild
 from kinst.targets.packed.reading import AS_IT_SAYS, Reading
+from kinst.targets.values import dataclass
 
 HEAD: Final = 0x264  # bytes at the start of a file that show what it is
 _ELF: Final = b"\x7fELF"

@@ -23,8 +23,8 @@ _LOOKS: Final = (Look.PROBE, Look.REGISTERS, Look.LATER, Look.NOW)
 _FORMS: Final = (("fbt::{name}:entry", 70), ("fbt::{name}:return", 25), ("{part}", 5))
 # Called first, with registers left as each machine begins; and what reads its device tree.
 _OF_MACHINES: Final = ("start_high", "kmain", "machine_start")
-# Called at ticks of the clock, of which a QEMU on a busy host has more; and callouts, which begin with registers as what
-# a tick interrupted leaves them.
+# Called at ticks of the clock, of which a QEMU on a busy host has more; and callouts, which begin with registers as
+# what a tick interrupted leaves them.
 _OF_TICKS: Final = (
     *("callout_process", "critical_exit_preempt", "callout_execute"),
     *("if_poll", "if_sample", "if_watchdog", "clock_stop"),

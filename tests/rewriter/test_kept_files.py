@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kinst.rewriter.shell import kept_files
-from kinst.rewriter.shell.kept_files import file_digest, forget_old
+from kinst.rewriter.shell.kept_files import file_digest, forget_beyond, forget_old
 
 
 @pytest.fixture
@@ -62,3 +62,16 @@ def test_the_files_used_last_stay(folder: Path) -> None:
             os.utime(path, (number, number))
     forget_old(folder, ".elf", 2, ".txt")
     assert sorted(path.name for path in folder.iterdir()) == ["3.elf", "3.txt", "4.elf", "4.txt"]
+
+
+@pytest.mark.parametrize(("most", "left"), [(100, "01234"), (35, "234"), (9, "4"), (0, "4")])
+def test_as_many_bytes_stay_as_were_asked_for(folder: Path, most: int, left: str) -> None:
+    for number in range(5):
+        for suffix in (".elf", ".txt"):
+            path = folder / f"{number}{suffix}"
+            path.write_bytes(bytes(10))
+            os.utime(path, (number, number))
+    forget_beyond(folder, ".elf", most, ".txt")
+    assert sorted(path.name for path in folder.iterdir()) == [
+        f"{name}{end}" for name in left for end in (".elf", ".txt")
+    ]

@@ -109,6 +109,16 @@ def test_a_kept_image_under_qemu_needs_neither_our_machine_nor_what_plans(tmp_pa
     assert kept[1].isdisjoint({"keystone", "lief", "qiling", "unicorn"})
 
 
+def test_what_runs_a_kept_image_imports_nothing_that_plans_or_unwinds() -> None:
+    apart = {"rewriter.standalone.plan", "runtime.unwinding.unwind", "runtime.tracing.inline_arguments"}
+    program = "import sys, kinst.runtime.tracing.run_command, kinst.runtime.live.building; print(*sys.modules)"
+    words = [sys.executable, "-c", program]
+    result = subprocess.run(words, env=ENVIRONMENT, capture_output=True, text=True, check=True)
+    imported = {name.removeprefix("kinst.") for name in result.stdout.split()}
+    assert "runtime.live.building" in imported
+    assert imported.isdisjoint(apart)
+
+
 def test_an_image_object_asks_the_second_reader_before_it_writes(tmp_path: Path) -> None:
     program = f"""
 import sys

@@ -8,8 +8,8 @@ import pytest
 from kinst.rewriter.naming.resolve import numbering_of, resolve
 from kinst.rewriter.planning.plan import manifest_of
 from kinst.rewriter.rewriting import Source, open_source
+from kinst.targets.manifest.probe_ids import FIRST_PROBE_ID
 from kinst.targets.probe import parse_probe_name
-from kinst.targets.probe_ids import FIRST_PROBE_ID
 from tests.commands.in_process import command, kinst_run
 from tests.gated import long_after_first
 from tests.images import at_hand, real_image

@@ -6,11 +6,12 @@ They are restored by an addition to al, which overflows exactly if OF was 1, and
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from kinst.rewriter.standalone.code.trampoline import ImmovableError
 from kinst.targets.arch.amd64 import GENERAL, RAX
+from kinst.targets.values import dataclass
 
 _RED_ZONE: Final = 0x80  # bytes below the stack pointer that belong to a leaf function (System V ABI for AMD64, 3.2.2)
 _WORD: Final = 8

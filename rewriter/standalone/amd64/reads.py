@@ -6,7 +6,6 @@ Not by gs: in the first instructions after an entry from user mode, before swapg
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from kinst.rewriter.standalone.amd64.pieces import narrow, template
@@ -14,6 +13,7 @@ from kinst.rewriter.standalone.code.parts import Parts, joined, size_of
 from kinst.rewriter.standalone.code.trampoline import Behind, Current, Member, OfTask, Stack
 from kinst.targets.arch.amd64 import GENERAL
 from kinst.targets.standalone import WORD
+from kinst.targets.values import dataclass
 
 _CPU_NODE: Final = 0x7B  # the selector, for user mode
 _CPUS: Final = 0xFFF

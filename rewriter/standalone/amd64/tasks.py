@@ -11,7 +11,6 @@ sees the words.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -39,6 +38,7 @@ from kinst.rewriter.standalone.code.trampoline import (
 )
 from kinst.targets.arch.amd64 import AMD64, GENERAL, RAX, RBP, RBX, RCX, RDX, REGISTERS, RIP, RSP
 from kinst.targets.standalone import WORD
+from kinst.targets.values import dataclass
 
 _FLAGS: Final = sum(effector(AMD64).flags.values())
 _COUNTED: Final = _FLAGS & ~effector(AMD64).flags["cf"]  # inc leaves CF alone

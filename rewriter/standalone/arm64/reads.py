@@ -6,12 +6,13 @@ the highest bit set, is read.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Final
 
 from kinst.rewriter.standalone.code.recording import stack_words, task_words
 from kinst.rewriter.standalone.code.trampoline import Behind, Current, OfTask, Record, Stack
 from kinst.targets.standalone import WORD
+from kinst.targets.values import dataclass
 
 _PAGE: Final = 0x1000
 _FIND: Final = """

@@ -1,6 +1,6 @@
 """Sites that can be jumps, and how -> what each jump covers, and what goes into its trampoline with it."""
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
 
 import numpy as np
 
@@ -8,6 +8,7 @@ from kinst.rewriter.jumps.methods import Decisions, JumpMethod
 from kinst.rewriter.standalone.code.parts import Addresses, Mask, Numbers
 from kinst.targets.arch.facts import JumpFacts
 from kinst.targets.instruction import Instructions
+from kinst.targets.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -6,12 +6,13 @@ branches in an assembler does.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from kinst.rewriter.standalone.code.parts import TARGET, Addresses, Bytes, Encoding, Mask, Numbers, ranges
 from kinst.rewriter.standalone.code.templates import NO_ENCODING, Columns, Templates
+from kinst.targets.values import dataclass
 
 # Bytes of each group -> the address of each group.
 Place = Callable[[Numbers], Addresses]

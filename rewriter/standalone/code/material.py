@@ -1,6 +1,6 @@
 """A program -> the instructions of groups, as the columns that trampolines are made of."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from kinst.rewriter.standalone.code.parts import Mask, Numbers, ranges
 from kinst.rewriter.standalone.code.trampoline import Masks, Rows
 from kinst.targets.instruction import Instructions
 from kinst.targets.kernels.leading_records import LeadingRecords, no_records
+from kinst.targets.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

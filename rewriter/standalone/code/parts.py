@@ -4,13 +4,13 @@ Fixups are filled in bulk: an `Encoding` has a function for any number of them.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kinst.targets.columns import ranges as ranges
+from kinst.targets.values import dataclass
 
 Addresses = NDArray[np.uint64]
 Numbers = NDArray[np.int64]

@@ -1,12 +1,12 @@
 """What is dead at an instruction -> the registers that its task may use; those that live are saved on the stack."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from kinst.rewriter.standalone.code.trampoline import ImmovableError, Masks
 from kinst.targets.standalone import WORD
+from kinst.targets.values import dataclass
 
 _ALIGNMENT = 16  # of the stack pointer: arm64 faults where SCTLR_EL1.SA is set, the psABI of riscv64 asks for it
 

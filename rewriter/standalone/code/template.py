@@ -7,11 +7,11 @@ The text is ordinary assembly of the machine, apart from two kinds of lines, who
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from itertools import groupby
 from typing import Final
 
 from kinst.rewriter.standalone.code.parts import Fixup, Parts, joined
+from kinst.targets.values import dataclass
 
 _ADDRESS: Final = "la"
 _NUMBER: Final = "number"

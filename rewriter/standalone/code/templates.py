@@ -1,7 +1,6 @@
 """Parts of trampolines -> columns. Each distinct shape is made once: a million instructions have a few thousand."""
 
 from collections.abc import Callable, Collection, Hashable
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, TypeVar
 
@@ -19,6 +18,7 @@ from kinst.rewriter.standalone.code.trampoline import (
     Task,
     Tasks,
 )
+from kinst.targets.values import dataclass
 
 NOTHING: Final = 0  # the template without parts
 OWN: Final = 1  # the template of an instruction that runs unchanged

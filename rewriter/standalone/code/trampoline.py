@@ -2,7 +2,6 @@
 for."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from importlib import import_module
 from typing import Final, Protocol
 
@@ -14,6 +13,7 @@ from kinst.rewriter.standalone.code.parts import Mask, Numbers, Parts
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.instruction import Flow
 from kinst.targets.standalone import WORD
+from kinst.targets.values import dataclass
 
 Masks = NDArray[np.uint32]
 

@@ -6,7 +6,6 @@ steps are spelled.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Protocol, assert_never
 
 from kinst.rewriter.standalone.code import scratch
@@ -25,6 +24,7 @@ from kinst.rewriter.standalone.code.trampoline import (
     Task,
     Varying,
 )
+from kinst.targets.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

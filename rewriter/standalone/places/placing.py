@@ -7,7 +7,7 @@ jumps, and `_NEAREST` to `_FARTHEST` bytes away. The same is done where `Request
 detected.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -27,6 +27,7 @@ from kinst.targets.image import Image
 from kinst.targets.kernels.multiboot import boot_header
 from kinst.targets.manifest.packed import Manifest
 from kinst.targets.standalone import WORD, Action, Standalone
+from kinst.targets.values import dataclass
 
 _NEAREST: Final = 1 << 18
 _FARTHEST: Final = 1 << 20

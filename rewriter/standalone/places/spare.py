@@ -7,7 +7,6 @@ memory to a page.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -17,6 +16,7 @@ from kinst.targets.elf.header import PF_X, PT_LOAD, SHF_ALLOC, SHF_WRITE, SHT_NO
 from kinst.targets.functions.found import Functions
 from kinst.targets.image import Image
 from kinst.targets.module_code import code_of
+from kinst.targets.values import dataclass
 
 LEAST: Final = 1 << 16  # bytes: shorter gaps are not taken for alignment of a kernel's parts
 _ALIGNMENT: Final = 64  # of data: a cache line

@@ -6,12 +6,12 @@ highest bit set, is read.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from kinst.rewriter.standalone.code.recording import stack_words, task_words
 from kinst.rewriter.standalone.code.trampoline import Behind, Current, Member, OfTask, Record, Stack
 from kinst.targets.standalone import WORD
+from kinst.targets.values import dataclass
 
 _OUTSIDE_PAGE: Final = 64 - 12  # bits
 _BRANCH: Final = 4  # bytes: no branch has a short form here

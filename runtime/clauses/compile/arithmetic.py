@@ -7,7 +7,7 @@ only where they may leave 64 bits: `cpu + 1` and most comparisons need none.
 
 import operator
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from kinst.runtime.clauses.arithmetic import divide_by_zero, quotient, remainder
@@ -25,6 +25,7 @@ from kinst.runtime.clauses.compile.code import (
     word_of,
 )
 from kinst.runtime.dlang import program
+from kinst.targets.values import dataclass
 
 COMPARISONS: Final = frozenset({"<", "<=", ">", ">=", "==", "!="})
 _FOLD: Final[Mapping[str, Callable[[int, int], int]]] = {

@@ -1,7 +1,7 @@
 """Pieces of generated Python: an expression's text with what is known about its value, and the generators'
 interface."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final, Protocol
 
 from kinst.runtime.clauses.environment import Environment
@@ -9,6 +9,7 @@ from kinst.runtime.clauses.state import State
 from kinst.runtime.dlang.program import Expression
 from kinst.runtime.dlang.types.types import DType, Dynamic, String, bare
 from kinst.targets.c_types import Aggregate, Array, EnumType, Float, Function, Integer, Void
+from kinst.targets.values import dataclass
 
 WORD: Final = 1 << 64
 HALF: Final = 1 << 63

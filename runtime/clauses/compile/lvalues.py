@@ -8,7 +8,7 @@ keys come first, since the old value is needed. Each is evaluated once, which ma
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Protocol
 
 from kinst.runtime.clauses.compile.arithmetic import Operation, combine, fit, twice
@@ -28,6 +28,7 @@ from kinst.runtime.dlang import program
 from kinst.runtime.dlang.program import Scope, Variable
 from kinst.runtime.dlang.types.types import DType, bare
 from kinst.targets.c_types import Aggregate, Array, size_of
+from kinst.targets.values import dataclass
 
 
 class Lvalue(Protocol):

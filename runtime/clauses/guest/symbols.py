@@ -5,7 +5,6 @@ The tables are made when the first address is looked up. Results are cached, sin
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Final
 
@@ -30,6 +29,7 @@ from kinst.targets.elf.symbols import (
 )
 from kinst.targets.functions.found import Functions, find_functions
 from kinst.targets.image import Image
+from kinst.targets.values import dataclass
 
 _WITHOUT_OFFSET: Final = frozenset({"sym", "func", "usym", "ufunc"})
 _MODULES: Final = frozenset({"mod", "umod"})

@@ -3,7 +3,6 @@ With another `Style` they are Python values in the same shapes.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from kinst.runtime.clauses.buckets import linear, log_linear, quantize_value
@@ -14,6 +13,7 @@ from kinst.runtime.consumer.totals import Cell, Row, is_distribution
 from kinst.runtime.dlang.program import AggregatingFunction, Aggregation
 from kinst.runtime.dlang.types.types import DType, Dynamic, String, bare
 from kinst.targets.c_types import Aggregate, Array, CType, EnumType, Float, Integer, IntegerKind, size_of, strip
+from kinst.targets.values import dataclass
 
 Json = Any  # what json.dumps() takes
 _DEEPEST: Final = 64

@@ -5,7 +5,6 @@ A row is a record, or a key of an aggregation (of a distribution a bucket). A ce
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from itertools import zip_longest
 from typing import Final, Protocol, assert_never
@@ -18,6 +17,7 @@ from kinst.runtime.dlang.program import Aggregate, Clause
 from kinst.runtime.dlang.types.types import DType, Dynamic, String, bare
 from kinst.runtime.providers.provider import Probe
 from kinst.targets.c_types import Integer, size_of, strip
+from kinst.targets.values import dataclass
 
 SCHEMA: Final = 1
 LOWEST: Final = "-inf"  # the smallest value of a bucket without a lower bound

@@ -1,9 +1,10 @@
 """Weighted stacks -> a tree of frames, laid out: the boxes of a flame graph."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from kinst.runtime.consumer.pictures.folded_stacks import Frame, FrameKind, Stacks
+from kinst.targets.values import dataclass
 
 
 @dataclass(slots=True)

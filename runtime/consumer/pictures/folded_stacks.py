@@ -6,7 +6,6 @@ the input of flamegraph.pl, inferno and speedscope.
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import BinaryIO, Final
 
@@ -17,6 +16,7 @@ from kinst.runtime.consumer.totals import Row, Totals
 from kinst.runtime.dlang.program import Aggregate, AggregatingFunction, Aggregation, Clause, StackKey
 from kinst.runtime.dlang.types.types import DType
 from kinst.targets.errors import UsageError
+from kinst.targets.values import dataclass
 
 _PARTS: Final = (AggregatingFunction.COUNT, AggregatingFunction.SUM)  # a whole is the sum of its parts
 _OFFSET: Final = re.compile(r"\+0x[0-9a-f]+$")

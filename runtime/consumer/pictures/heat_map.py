@@ -4,12 +4,12 @@ time axis. Without scripts it is a static picture; with them, the cell under the
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from html import escape
 from typing import Final
 
 from kinst.rewriter.shell.page import picture_code, picture_head, picture_script
 from kinst.rewriter.shell.page_policy import Code
+from kinst.targets.values import dataclass
 
 _LEVELS: Final = 8  # shades of what is not 0
 _WIDTH: Final = 1200  # pixels of the picture, which is scaled to where it is shown

@@ -1,11 +1,12 @@
 """Probes that were enabled, and how often each fired -> the functions of a report: which were hit, and where."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from kinst.runtime.consumer.report.collected import MOST_ROWS
 from kinst.runtime.providers.provider import Probe
+from kinst.targets.values import dataclass
 
 _PROBES = 4 * MOST_ROWS  # that are listed one by one
 

@@ -1,7 +1,6 @@
 """The report of a run -> the lines of its page. `pages/report.js` draws it, and documents the shapes of the data."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from html import escape
 from typing import Any
 
@@ -10,6 +9,7 @@ from kinst.runtime.consumer.pictures.flame_graph import flame_graph_code
 from kinst.runtime.consumer.pictures.heat_map import heat_map_code
 from kinst.runtime.consumer.report.collected import FirstAndLast
 from kinst.runtime.consumer.report.coverage import Coverage
+from kinst.targets.values import dataclass
 from kinst.targets.visible import visible_lines
 
 

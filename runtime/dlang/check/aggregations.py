@@ -1,7 +1,7 @@
 """`@name[keys] = function(value)`, and the actions on aggregations: printa, clear, trunc, normalize, denormalize."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from kinst.runtime.dlang import formats, program
@@ -17,6 +17,7 @@ from kinst.runtime.dlang.types.conversions import is_argument_compatible, is_str
 from kinst.runtime.dlang.types.type_names import describe
 from kinst.runtime.dlang.types.types import INT, INT64, DType
 from kinst.targets.nearest import nearest
+from kinst.targets.values import dataclass
 
 # The place of the increment among the arguments, for the functions that take one. What is before it is constant.
 _INCREMENT_AT: Final = {

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from kinst.runtime.dlang import program
@@ -24,6 +24,7 @@ from kinst.runtime.dlang.types.type_names import describe
 from kinst.runtime.dlang.types.types import DType
 from kinst.runtime.dlang.versions import is_own
 from kinst.targets.c_types import Function
+from kinst.targets.values import dataclass
 
 _UNKNOWN_VARIABLE: Final = ("D_IDENT_UNDEF", "D_VAR_UNDEF")
 

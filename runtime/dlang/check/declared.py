@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from kinst.runtime.dlang import program
 from kinst.runtime.dlang.check.compatibility import is_accepted
@@ -13,6 +13,7 @@ from kinst.runtime.dlang.types.conversions import are_compatible
 from kinst.runtime.dlang.types.scope import TypeScope
 from kinst.runtime.dlang.types.types import INT, INT64, DType, Dynamic, bare
 from kinst.targets.c_types import EnumType, ImageTypes
+from kinst.targets.values import dataclass
 
 NEW = Dynamic("variable")  # nothing has been assigned yet
 

@@ -4,7 +4,7 @@ An `Operand` is an expression of the checked program together with what only the
 assigned to, whether it is a constant, which variable or translation it is.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import Enum
 
 from kinst.runtime.dlang import program
@@ -14,6 +14,7 @@ from kinst.runtime.dlang.syntax.errors import Span
 from kinst.runtime.dlang.types.conversions import is_signed
 from kinst.runtime.dlang.types.types import UINTPTR, VOID, DType, Dynamic
 from kinst.targets.c_types import Aggregate, CType
+from kinst.targets.values import dataclass
 
 WORD_MASK = (1 << 64) - 1
 AGGREGATION = Dynamic("aggregation")

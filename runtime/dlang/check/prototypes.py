@@ -1,7 +1,6 @@
 """Prototypes of subroutines, actions and aggregating functions, and whether arguments fit them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from kinst.runtime.dlang import program
 from kinst.runtime.dlang.syntax.errors import DError, Span
@@ -9,6 +8,7 @@ from kinst.runtime.dlang.types.conversions import element_of, is_aggregate, is_a
 from kinst.runtime.dlang.types.type_names import describe
 from kinst.runtime.dlang.types.types import CHAR, VOID, DType
 from kinst.targets.c_types import Aggregate, AggregateKind, Pointer, Qualified
+from kinst.targets.values import dataclass
 
 TEXT = Pointer(Qualified(CHAR, is_const=True))  # the type of a parameter that takes a string
 STRUCTURE = Pointer(Aggregate(AggregateKind.STRUCT, "lock"))  # any struct of this image: a lock, a message

@@ -1,6 +1,5 @@
 """The statements of a checked program: aggregations and actions."""
 
-from dataclasses import dataclass
 from enum import Enum
 
 from kinst.runtime.dlang.program.expressions import Expression, SymbolKey, Variable
@@ -8,6 +7,7 @@ from kinst.runtime.dlang.syntax.errors import Span
 from kinst.runtime.dlang.syntax.tree import UNNAMED
 from kinst.runtime.dlang.types.types import DType
 from kinst.targets.c_types import CType
+from kinst.targets.values import dataclass
 
 
 class AggregatingFunction(Enum):

@@ -1,10 +1,11 @@
 """The expressions of a checked program, and the variables in them."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 
 from kinst.runtime.dlang.syntax.errors import Span
 from kinst.runtime.dlang.types.types import DType, String
+from kinst.targets.values import dataclass
 
 
 class Scope(Enum):

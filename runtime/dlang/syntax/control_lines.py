@@ -1,13 +1,13 @@
 """A control line -> a pragma, a new line number, or nothing: `#pragma`, `#line`, `# 1 "file"`, `#error`, `#ident`."""
 
 import re
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final, NoReturn
 
 from kinst.runtime.dlang.syntax import literals, tree
 from kinst.runtime.dlang.syntax.errors import DError, Span
 from kinst.targets.nearest import nearest
+from kinst.targets.values import dataclass
 
 # libdtrace's lexer has a state of its own for control lines: only blanks end a word, and there are neither comments nor
 # continued lines. Lines of DOS files end with \r.

@@ -1,8 +1,7 @@
 """An error of a D program: one of libdtrace's tags, a message, and a place."""
 
-from dataclasses import dataclass
-
 from kinst.targets.errors import KinstError
+from kinst.targets.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

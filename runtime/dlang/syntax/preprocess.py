@@ -1,13 +1,13 @@
 """A D program -> what the C preprocessor makes of it, for -C."""
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from kinst.runtime.dlang.syntax.language import LATEST, Version, predefined
 from kinst.runtime.dlang.syntax.literals import encode
 from kinst.targets.errors import KinstError
+from kinst.targets.values import dataclass
 
 _MARKER: Final = re.compile(r'^# ([0-9]+) "<stdin>"', re.MULTILINE)
 

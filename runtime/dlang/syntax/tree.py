@@ -1,10 +1,10 @@
 """The syntax tree of a D program: the parser builds it and the checker reads it. Every node has its place in the
 text."""
 
-from dataclasses import dataclass
 from typing import Final
 
 from kinst.runtime.dlang.syntax.errors import Span
+from kinst.targets.values import dataclass
 
 UNNAMED: Final = "_"  # what a bare `@` is named
 

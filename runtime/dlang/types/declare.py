@@ -6,7 +6,6 @@ each of them would have a type of its own, and enumerators would be declared twi
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final, Protocol
 
 from kinst.runtime.dlang.syntax import tree
@@ -29,6 +28,7 @@ from kinst.targets.c_types import (
     Qualified,
     Typedef,
 )
+from kinst.targets.values import dataclass
 
 Constant = Callable[[tree.Expression], int | None]  # the value of a constant integer expression; None if it is not one
 Part = tree.PointerPart | tree.ArrayPart | tree.KeysPart | tree.FunctionPart

@@ -1,9 +1,9 @@
 """The types that D adds to C's, and C's basic types."""
 
-from dataclasses import dataclass
 from typing import Final
 
 from kinst.targets.c_types import Array, CType, Integer, IntegerKind, Pointer, Qualified, Typedef, Void
+from kinst.targets.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

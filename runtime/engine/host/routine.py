@@ -5,8 +5,10 @@ import mmap
 import platform
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from importlib.resources import files
+
+from kinst.targets.values import dataclass
 
 
 class HostFunction:

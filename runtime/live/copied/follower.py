@@ -7,7 +7,6 @@ The trampolines for that are stored behind it, and the guest is left alone from 
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -18,6 +17,7 @@ from kinst.runtime.readout.memory import Space
 from kinst.targets.errors import MachineError
 from kinst.targets.image import Image
 from kinst.targets.manifest.packed import Manifest
+from kinst.targets.values import dataclass
 
 _WATCHED: Final = 8  # jumps, from the first to the last: most often others were copied before one of them
 _SEARCHED: Final = 32  # bytes from a jump on: each jump has a different displacement

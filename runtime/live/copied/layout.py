@@ -11,7 +11,6 @@ U-Boot copies itself to the end of the RAM that it knows. A copy's jumps are the
 little behind the image are behind that end for the copy: in memory that nobody but us knows.
 """
 
-from dataclasses import dataclass
 from typing import Final
 
 from kinst.rewriter.planning.slots import CHUNK
@@ -21,6 +20,7 @@ from kinst.runtime.live.room.layout import kernel_of
 from kinst.targets.elf.header import PT_LOAD
 from kinst.targets.errors import UsageError
 from kinst.targets.image import Image
+from kinst.targets.values import dataclass
 
 _ABOVE: Final = 32 << 20  # bytes that a guest may keep above its copy, such as a frame buffer, where jumps reach so far
 _MOST_CODE: Final = 16 << 20  # bytes of trampolines

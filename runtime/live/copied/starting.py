@@ -5,7 +5,6 @@ from dataclasses import replace
 
 from kinst.rewriter.program import Program
 from kinst.rewriter.shell.progress import Progress
-from kinst.rewriter.standalone.copied import code_for_copy
 from kinst.rewriter.standalone.request import Request
 from kinst.runtime.live.command import QemuCommand
 from kinst.runtime.live.copied.follower import Copy, Follower
@@ -118,8 +117,13 @@ def follower(
     is_later = is_told and not hits.is_loaded
     start = manifest.trampolines[0] if is_later else hits.physical(manifest.trampolines[0])
     places = range(0) if back is None else back.copies
-    code = None if back is None else lambda distance: code_for_copy(original(), manifest, distance, progress)
-    copy = Copy(code, places, start)
+
+    def code(distance: int) -> bytes:
+        from kinst.rewriter.standalone.copied import code_for_copy  # with all that plans: most guests stay
+
+        return code_for_copy(original(), manifest, distance, progress)
+
+    copy = Copy(None if back is None else code, places, start)
     debugger, bias = Debugger(qemu.stub), start - manifest.trampolines[0]
     return Driver(debugger, Follower(alone.image, manifest, bias, copy, ram, debugger, hits.follow))
 

@@ -2,7 +2,6 @@
 
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy as np
 from kinst.runtime.live.room.regime import Cpu, Root
 from kinst.runtime.live.room.tables import Entries
 from kinst.targets.arch.code_shape import Pattern
+from kinst.targets.values import dataclass
 
 _ADDRESS: Final = (1 << 48) - 1  # higher bits of physical addresses are elsewhere, and zero in all of QEMU's RAM
 _READ_ONLY, _ACCESSED = 1 << 7, 1 << 10

@@ -11,13 +11,13 @@ its link addresses, too. Code and data are in large pages of their own: a kernel
 """
 
 import re
-from dataclasses import dataclass
 from typing import Final
 
 from kinst.rewriter.planning.slots import physical_distance
 from kinst.targets.errors import PlacementError
 from kinst.targets.image import Image
 from kinst.targets.manifest.packed import Manifest
+from kinst.targets.values import dataclass
 
 CLEANUP: Final = "cleanup_highmap"  # takes what is not the kernel out of its table (arch/x86/mm/init_64.c)
 FREEING: Final = "free_initmem"  # comes before the kernel's text is read-only; nothing is written to it directly then

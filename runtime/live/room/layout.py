@@ -10,7 +10,7 @@ All of it is as far from its physical addresses as the kernel is, so that its ju
 """
 
 import struct
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from kinst.rewriter.planning.slots import GRANULE
@@ -20,6 +20,7 @@ from kinst.runtime.machine.loading.linux_image import HEADER_SIZE, text_offset
 from kinst.targets.elf.header import PT_LOAD
 from kinst.targets.image import Image, Segment
 from kinst.targets.manifest.packed import Manifest
+from kinst.targets.values import dataclass
 
 _ALIGNMENT: Final = 2 << 20  # Linux may be at any multiple of it, or at a fixed distance from one
 _TABLES: Final = 2 << 20  # bytes; kernels use some six roots, each of which needs a page for the largest page's entries
@@ -77,14 +78,14 @@ def layout_of(image: Image, manifest: Manifest) -> Layout | None:
     return Layout(low, tables, range(kept.address, start), range(start, start + size), kernel.address)
 
 
-def with_room(image: Image, layout: Layout) -> list[tuple[int, bytes]]:
+def with_room(image: Image, layout: Layout) -> list[tuple[int, bytes | memoryview]]:
     """The memory from the room's first byte to the image's last one, as offsets and bytes; all others are zero."""
     loads = [one for one in image.segments if one.kind == PT_LOAD and one.file_size]
     kernel = next(one for one in loads if one.address == layout.end)
-    found = [(0, _boot_header(image, kernel, layout))]
+    found: list[tuple[int, bytes | memoryview]] = [(0, _boot_header(image, kernel, layout))]
     for one in loads:
-        content = image.data[one.offset : one.offset + one.file_size].tobytes()
-        found.append((one.address - layout.start, content))
+        content = image.data[one.offset : one.offset + one.file_size]
+        found.append((one.address - layout.start, content.data))
     return found
 
 

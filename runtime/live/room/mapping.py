@@ -7,7 +7,6 @@ the kernel's last tables have the room, or others have it without our doing, the
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final, assert_never
 
@@ -23,6 +22,7 @@ from kinst.runtime.readout.memory import UnreadableError
 from kinst.targets.errors import MachineError
 from kinst.targets.image import Image
 from kinst.targets.manifest.packed import Manifest
+from kinst.targets.values import dataclass
 
 _SETTLED: Final = 4  # stops in a row at which tables had the room: early ones may be loaded twice
 _LAST: Final = "swapper_pg_dir"  # the root that a kernel keeps, on both machines

@@ -1,11 +1,11 @@
 """What a machine's MMU is told, and where -> the root of the tables that its kernel is about to use."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from kinst.runtime.live.room.tables import Format
 from kinst.targets.arch.code_shape import Pattern
+from kinst.targets.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,6 @@
 
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy as np
 from kinst.runtime.live.room.regime import Cpu, Root
 from kinst.runtime.live.room.tables import Entries
 from kinst.targets.arch.code_shape import Pattern
+from kinst.targets.values import dataclass
 
 _V, _R, _W, _X, _A, _D = 1 << 0, 1 << 1, 1 << 2, 1 << 3, 1 << 6, 1 << 7
 _LEAF: Final = _R | _W | _X

@@ -1,10 +1,10 @@
 """Stops of a guest, one after the other, and what is done at each -> a guest that makes them and then runs on."""
 
 from collections.abc import Generator
-from dataclasses import dataclass
 from typing import Final
 
 from kinst.runtime.live.room.debugger import Debugger
+from kinst.targets.values import dataclass
 
 _OFTEN: Final = 500_000  # ns between looks at a guest that may be at a breakpoint
 _SELDOM: Final = 10_000_000  # the same if that is not soon

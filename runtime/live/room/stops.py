@@ -2,7 +2,6 @@
 for what it must not take."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from functools import partial
 from typing import Final
@@ -17,6 +16,7 @@ from kinst.targets.manifest.packed import Manifest
 from kinst.targets.module_code import code_of
 from kinst.targets.patterns import matches
 from kinst.targets.spans import Spans, covered, united
+from kinst.targets.values import dataclass
 
 _INIT: Final = (("_sinittext", "_einittext"),)
 LISTING: Final = "vmalloc_init"  # Linux: where it takes over what its early code has listed as used

@@ -1,7 +1,6 @@
 """A device of a board file -> the device. Files of devices are imported when a board has one."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final, Protocol
 
 from kinst.runtime.machine.boards.own_devices import Guarded, own_device
@@ -11,6 +10,7 @@ from kinst.runtime.machine.serial_line import SerialLine
 from kinst.targets.errors import MachineError
 from kinst.targets.machines.kinds import KINDS
 from kinst.targets.machines.machine import DeviceFacts
+from kinst.targets.values import dataclass
 
 CONSOLE: Final = "console"  # the device that is the guest's serial line; other UARTs send to nobody
 POWER_ON: Final = 1_767_225_600  # a clock's time at power-on: 2026-01-01. Fixed, so that runs can be compared

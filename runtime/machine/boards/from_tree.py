@@ -4,7 +4,7 @@ else that has registers as a named range (Devicetree Specification 0.4, chapters
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Final
 
 from kinst.runtime.machine.devices.fdt import Node
@@ -12,6 +12,7 @@ from kinst.runtime.machine.devices.fdt_reader import unflatten
 from kinst.targets.errors import MachineError
 from kinst.targets.machines.board_file import CPUS
 from kinst.targets.machines.kinds import KINDS
+from kinst.targets.values import dataclass
 
 _WIDE: Final = frozenset({"ti,am654-uart", "mediatek,mt6577-uart"})  # 16550s in words of 32 bits
 _IMPLIED: Final = {"reg-shift": 2, "reg-io-width": 4}  # of these: their trees leave it to the driver

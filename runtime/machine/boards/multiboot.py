@@ -5,7 +5,6 @@ Multiboot specification 0.6.96, sections 3.1 to 3.3; PVH as in Xen's public/arch
 """
 
 import struct
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
 
@@ -24,6 +23,7 @@ from kinst.targets.elf.header import (
 from kinst.targets.elf.notes import notes_in
 from kinst.targets.image import Image
 from kinst.targets.manifest.packed import Manifest, find_manifest
+from kinst.targets.values import dataclass
 
 LOADER_MAGIC: Final = 0x2BAD_B002  # in EAX
 PVH_COMMAND_LINE: Final = "earlyprintk=ttyS0 console=ttyS0"  # without it Linux prints to no serial line

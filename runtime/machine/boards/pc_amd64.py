@@ -1,7 +1,6 @@
 """pc-amd64 as code: its devices, its interrupts, and how multiboot, PVH and plain 64-bit images start on it."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
 
 from kinst.runtime.machine.board import BoardFactory
@@ -37,6 +36,7 @@ from kinst.runtime.paging.amd64 import LARGE, PRESENT, WRITABLE
 from kinst.targets.errors import MachineError, NothingLeftError
 from kinst.targets.kernels.multiboot import BootHeader, Version, boot_header
 from kinst.targets.machines.machine import Space
+from kinst.targets.values import dataclass
 
 _INFORMATION: Final = 0x1_0000  # the address of the loader's information: low memory in which no kernel starts
 _TABLES: Final = 0x7_0000  # page tables of images that start in 64-bit mode

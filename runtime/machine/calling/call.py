@@ -8,7 +8,6 @@ and nothing handles exceptions: a function that needs either ends with an error 
 import difflib
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -19,6 +18,7 @@ from kinst.runtime.machine.physical.frames import PAGE
 from kinst.runtime.paging.walker import Access, PageFault
 from kinst.targets.elf.header import PT_LOAD
 from kinst.targets.errors import MachineError, UsageError
+from kinst.targets.values import dataclass
 
 if TYPE_CHECKING:
     from kinst.runtime.machine.exception_model import Event

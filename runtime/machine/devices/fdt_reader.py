@@ -1,11 +1,11 @@
 """A flattened device tree -> its nodes, with their values, and reserved memory: what a board adapts for its guest."""
 
-from dataclasses import dataclass
 from typing import Final
 
 from kinst.runtime.machine.devices.fdt import Node
 from kinst.targets.device_tree import Branch, TreeError, read_blob
 from kinst.targets.errors import MachineError
+from kinst.targets.values import dataclass
 
 _LARGEST: Final = 4 << 20  # bytes; Linux for arm64 maps 2 MiB, and QEMU appends as much free space to its trees
 

@@ -6,8 +6,9 @@
 +---------+-------+----------+---------------+
 """
 
-from dataclasses import dataclass
 from typing import Final
+
+from kinst.targets.values import dataclass
 
 _FUNCTION_SIZE: Final = 0x1000
 # Vendor and device id, revision and class code (host bridge), subsystem: QEMU's pcie-root host bridge.

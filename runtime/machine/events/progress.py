@@ -1,8 +1,9 @@
 """Consecutive faults -> whether the guest still makes progress."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from kinst.targets.values import dataclass
 
 _MOST: Final = 100  # faults of a handler's first instruction
 _LONGEST: Final = 15  # bytes of an instruction

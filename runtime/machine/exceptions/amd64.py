@@ -6,7 +6,6 @@ IDT.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final, Protocol
 
 from kinst.runtime.machine.exception_model import Event, Outcome, Source, SystemRegister, Taken, TakenWatcher
@@ -30,6 +29,7 @@ from kinst.runtime.machine.machine import Cpu, Space
 from kinst.runtime.paging.amd64 import CR4_LA57, EFER_LMA, ERROR_PROTECTION, ERROR_USER, is_canonical
 from kinst.runtime.paging.walker import Access, PageFault, Registers
 from kinst.targets.errors import GuestError
+from kinst.targets.values import dataclass
 
 # Vectors (SDM table 6-1).
 DEBUG, NMI, BREAKPOINT, INVALID_OPCODE, DOUBLE_FAULT = 1, 2, 3, 6, 8

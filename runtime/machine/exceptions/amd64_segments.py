@@ -4,11 +4,11 @@ Unicorn's interface writes only a selector. What hardware loads with it (base, l
 imply) is written to the words of the CPU's state in which QEMU keeps it (`EngineFacts.words`).
 """
 
-from dataclasses import dataclass
 from typing import Final
 
 from kinst.runtime.paging.amd64 import CR0_PG, CR0_WP, CR4_PAE, EFER_LMA
 from kinst.runtime.paging.walker import Registers
+from kinst.targets.values import dataclass
 
 # A segment descriptor (Intel SDM volume 3, figure 3-8), and 3.4.5.1 for the type of code and data:
 #

@@ -10,7 +10,6 @@ executed alone.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from kinst.runtime.machine.exception_model import SystemRegister
@@ -18,6 +17,7 @@ from kinst.runtime.machine.exceptions.arm64_accesses import accessed
 from kinst.runtime.machine.exceptions.arm64_syndrome import Class, data_abort, syndrome
 from kinst.runtime.paging.walker import Access, PageFault
 from kinst.targets.errors import MachineError
+from kinst.targets.values import dataclass
 
 if TYPE_CHECKING:
     from kinst.runtime.machine.machine import Cpu, Space

@@ -5,11 +5,11 @@ They are those of the interrupt controller, if it has system registers, and the 
 these have is in a CPU's own manual, and what they switch (prefetchers, workarounds) does not exist here.
 """
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 
 from kinst.runtime.machine.assumed_registers import AssumedRegisters
 from kinst.runtime.machine.exception_model import SystemRegister
+from kinst.targets.values import dataclass
 
 if TYPE_CHECKING:
     from kinst.runtime.machine.machine import Cpu

@@ -1,11 +1,11 @@
 """What a CPU takes, by the number that its manual gives it -> a name, for probes and messages."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
 from kinst.runtime.machine.exception_model import Taken
+from kinst.targets.values import dataclass
 
 OTHER: Final = "other"
 _Numbers = Mapping[int, str]

@@ -6,13 +6,13 @@ counts, and bits that change at each read.
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Final
 
 from kinst.runtime.machine.learning.assumptions import counting, flipped, toggling
 from kinst.runtime.machine.learning.loops import Exit, Loop
 from kinst.runtime.machine.learning.solving import Constants, asked_for
 from kinst.targets.machines.registers import Reads, Rule
+from kinst.targets.values import dataclass
 
 _STEPS: Final = tuple(1 << shift for shift in range(0, 33, 4))  # of counts
 _HIGH_BITS: Final = 4  # that leave a loop, all down from the highest one: it compares sizes

@@ -1,12 +1,12 @@
 """A loop that reads a register: whether it comes back to the same read, whatever that gives, and how it ends if not."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
 
 from kinst.runtime.machine.learning.scratch import Allowance, Scratch, Visit
 from kinst.runtime.machine.physical.unmodelled import Register
 from kinst.targets.machines.registers import Rule
+from kinst.targets.values import dataclass
 
 RETURNS: Final = 16  # to the same read, after which a loop is not left: some want to see a bit several times
 _FEWEST: Final = 3  # of a loop

@@ -7,7 +7,7 @@ nothing else, so that a delay takes no longer than a few instructions.
 
 import ctypes
 import mmap
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from kinst.runtime.engine.qiling_machine import QilingMachine
@@ -23,6 +23,7 @@ from kinst.runtime.machine.system import System
 from kinst.runtime.paging.walker import Access
 from kinst.targets.machines.machine import Space
 from kinst.targets.machines.registers import Rule
+from kinst.targets.values import dataclass
 
 _FRAMES: Final = 1 << 32  # where its pages of memory are
 _FRAME_COUNT: Final = 2048

@@ -1,7 +1,8 @@
 """Where an image is in the guest's memory."""
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from kinst.targets.values import dataclass
 
 if TYPE_CHECKING:
     from kinst.targets.image import Image

@@ -4,7 +4,6 @@ While nobody watches, accesses cost nothing more than they do.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
@@ -12,6 +11,7 @@ from kinst.runtime.machine.bus import Bus, BusWatcher, PortBus
 from kinst.runtime.machine.watching.open_pages import OpenPages
 from kinst.runtime.paging.walker import Access, PageFault
 from kinst.targets.machines.machine import Space
+from kinst.targets.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

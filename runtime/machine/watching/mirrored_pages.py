@@ -5,12 +5,12 @@ and accesses of the CPUs only: not those of devices, nor a walk of the guest's t
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Protocol
 
 from kinst.runtime.machine.physical.frames import MIRROR, MIRROR_SIZE, PAGE
 from kinst.runtime.paging.walker import Access, Permission
 from kinst.targets.errors import MachineError
+from kinst.targets.values import dataclass
 
 _READ, _READ_WRITE = int(Permission.READ), int(Permission.READ | Permission.WRITE)
 

@@ -1,11 +1,11 @@
 """A run that is over: why it ended, where each CPU is, and which unsupported instructions the guest executed."""
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
 from kinst.runtime.machine.configuration import End
 from kinst.targets.errors import GuestError
+from kinst.targets.values import dataclass
 
 Outcome = End | BaseException  # how a run ended
 

@@ -1,11 +1,11 @@
 """What --learn asks for: the file that keeps what is learned, and the board that it extends."""
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 
 from kinst.targets.errors import UsageError
 from kinst.targets.machines.board_file import extended_by, is_file
+from kinst.targets.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,9 @@
 """How far a machine may run: one value for each stretch of a run."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from kinst.runtime.input.expression import Expression, expression
+from kinst.targets.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,10 @@
 """What --log asks for: kinds of events, and where their lines go."""
 
-from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
 from kinst.targets.errors import UsageError
+from kinst.targets.values import dataclass
 
 
 class LogKind(Enum):

@@ -18,7 +18,7 @@ from kinst.runtime.tracing.host.taken_watch import TakenWatch
 from kinst.runtime.trap.trap import Firing
 from kinst.targets.elf.symbols import SHN_UNDEF
 from kinst.targets.machines.machine import DeviceFacts, Space
-from kinst.targets.probe_ids import FIRST_PROBE_ID
+from kinst.targets.manifest.probe_ids import FIRST_PROBE_ID
 
 
 class MachineHost:

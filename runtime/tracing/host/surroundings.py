@@ -1,7 +1,7 @@
 """All that a tracer knows of the guest: its machine, memory, symbols and operating system, or what replaces them."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from kinst.runtime.clauses.environment import GuestProfile, Memory, Stacks, Symbols, UserStacks, UserSymbols
@@ -14,6 +14,7 @@ from kinst.runtime.providers.dtrace import DtraceProvider
 from kinst.runtime.providers.provider import Identifiers, Providers
 from kinst.runtime.tracing.host.contract import Host
 from kinst.runtime.trap.delivery import Delivery
+from kinst.targets.values import dataclass
 
 Admit = Callable[[Clause, Identifiers, Delivery], None]  # clause, its probes, how its hits are delivered
 SCRATCH: Final = 16 << 20  # bytes that one clause may use

@@ -7,7 +7,7 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import astuple, dataclass, replace
+from dataclasses import astuple, replace
 from pathlib import Path
 from typing import Final
 
@@ -19,15 +19,16 @@ from kinst.rewriter.naming.resolve import Resolution
 from kinst.rewriter.planning.plan import manifest_of
 from kinst.rewriter.rewriting import Source
 from kinst.rewriter.shell.fresh_file import fresh_file
-from kinst.rewriter.shell.kept_files import code_state, file_digest, forget_old, kept_folder
+from kinst.rewriter.shell.kept_files import code_state, file_digest, forget_beyond, kept_folder
 from kinst.targets.arch.registry import arch_by_name
 from kinst.targets.errors import KinstError
 from kinst.targets.image import Image
 from kinst.targets.manifest.packed import Manifest, most_of, pack_manifest, unpack_manifest
 from kinst.targets.probe import ProbeName
+from kinst.targets.values import dataclass
 
 FOLDER: Final = "live"
-_KEPT: Final = 16  # plans
+_KEPT: Final = 256 << 20  # bytes of plans; that of all functions of Linux has one MB
 _SUFFIX: Final = ".plan"
 _LENGTH: Final = 4  # bytes of the length of what is said of names, which stands before the manifest
 
@@ -73,7 +74,7 @@ def kept_plan(image: Image, digest: str, resolution: Callable[[], Resolution]) -
         manifest = _with_slots(unpack_manifest(data[start:], most_of(image)), 0)
         found = LatePlan(image, manifest, tuple(lines), digest, reasons, resolution)
         assert path is not None, "it was read"
-        path.touch()  # `forget_old` sorts by it
+        path.touch()  # `forget_beyond` sorts by it
         return found
     return None
 
@@ -90,7 +91,7 @@ def new_plan(
         with suppress(OSError):
             with fresh_file(path) as file:
                 file.write(len(lines).to_bytes(_LENGTH, "little") + lines + packed)
-            forget_old(path.parent, _SUFFIX, _KEPT)
+            forget_beyond(path.parent, _SUFFIX, _KEPT)
     return LatePlan(image, manifest, tuple(refusals), digest, reasons, lambda: resolution)
 
 

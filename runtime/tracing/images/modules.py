@@ -1,7 +1,7 @@
 """Modules that the guest may load -> the patched ones among them, each with its name and a range of identifiers."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,8 @@ from kinst.runtime.trap.arch.registry import emulator
 from kinst.targets.errors import UsageError
 from kinst.targets.image import Image, open_to_run
 from kinst.targets.manifest.packed import Manifest, find_manifest
-from kinst.targets.probe_ids import FIRST_PROBE_ID
+from kinst.targets.manifest.probe_ids import FIRST_PROBE_ID
+from kinst.targets.values import dataclass
 
 if TYPE_CHECKING:
     from kinst.runtime.machine.system import System

@@ -1,7 +1,7 @@
 """A request and its image -> everything that is decided before there is a machine. No state; nothing is loaded."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cache
 from itertools import chain
 from pathlib import Path
@@ -40,6 +40,7 @@ from kinst.targets.manifest.packed import Manifest, find_manifest
 from kinst.targets.method import Method
 from kinst.targets.probe import ProbeName
 from kinst.targets.probe_ids import FIRST_PROBE_ID
+from kinst.targets.values import dataclass
 
 
 class LateOpened:

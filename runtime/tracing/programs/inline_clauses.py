@@ -7,8 +7,9 @@ exit it runs only if control leaves the copy. A clause is compiled once, however
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,12 +17,15 @@ from numpy.typing import NDArray
 from kinst.rewriter.naming.inline_probes import Expansion, InlineSite, fbt_kind
 from kinst.runtime.patched.sites import SiteTable
 from kinst.runtime.providers.provider import Action
-from kinst.runtime.tracing.inline_arguments import NOT_KEPT, InlineArguments, known_types, parameter_types
 from kinst.runtime.trap.trap import Enabling, Firing
 from kinst.targets.c_types import CType
 from kinst.targets.debuginfo.inlined import Range
 from kinst.targets.manifest.packed import ProbeKind
 from kinst.targets.probe import ProbeName
+from kinst.targets.values import dataclass
+
+if TYPE_CHECKING:  # with all of DWARF's expressions, which programs that name no copies do without
+    from kinst.runtime.tracing.inline_arguments import InlineArguments
 
 Leaves = Callable[[Firing], bool]
 
@@ -42,7 +46,7 @@ class InlineClauses:
         expansions: Mapping[ProbeName, Expansion],
         own: Mapping[ProbeName, tuple[OwnCode, ...]],
         sites: SiteTable | None,
-        arguments: InlineArguments,
+        arguments: "InlineArguments",
     ) -> None:
         """`own` are the functions that fbt probes, by such a name. If there are no sites, nothing was patched."""
         self._expansions = {} if sites is None else expansions
@@ -72,6 +76,8 @@ class InlineClauses:
         are_equal: Callable[[CType, CType], bool],
     ) -> tuple[tuple[CType, ...] | None, bool]:
         """The types of args[], and whether the probes differ in them. `of_probe` gives those of fbt's probes."""
+        from kinst.runtime.tracing.inline_arguments import parameter_types
+
         own = [of_probe(int(self._identifiers[row])) for row in self._own_rows(name)]
         sites = list(self._copies(name).values())
         kinds = parameter_types(sites, are_equal)
@@ -86,12 +92,16 @@ class InlineClauses:
 
     def obstacle(self, name: ProbeName) -> str:
         """Why the copies' arguments are not known; empty if they are."""
+        from kinst.runtime.tracing.inline_arguments import NOT_KEPT
+
         sites = self._expansions[name].sites
         return "" if all(site.knows_arguments for site in sites) else NOT_KEPT
 
     @cached_property
     def argument_types(self) -> Mapping[int, tuple[CType, ...]]:
         """The types of args[] of all probes in copies, by identifier."""
+        from kinst.runtime.tracing.inline_arguments import known_types
+
         return {
             int(self._identifiers[row]): known_types(site.copies[0].parameters)
             for name in self._expansions

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -10,6 +9,7 @@ from kinst.runtime.dlang.syntax import control_lines, tree
 from kinst.runtime.dlang.syntax.errors import DError, Span
 from kinst.runtime.tracing.programs.program_text import ProgramText, read_library
 from kinst.targets.c_types import ImageTypes
+from kinst.targets.values import dataclass
 
 _SUFFIX: Final = ".d"
 # Providers whose arguments our libraries translate, and a type that each needs.

@@ -2,7 +2,6 @@
 
 import difflib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -20,6 +19,7 @@ from kinst.targets.c_types import CType
 from kinst.targets.errors import ProbeNameError
 from kinst.targets.nearest import nearest
 from kinst.targets.probe import WATCHING, ProbeName, matcher, parse_probe_name
+from kinst.targets.values import dataclass
 
 if TYPE_CHECKING:
     from kinst.runtime.tracing.programs.inline_clauses import InlineClauses

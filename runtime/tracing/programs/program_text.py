@@ -2,12 +2,12 @@
 
 import re
 import sys
-from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import Final
 
 from kinst.targets.errors import KinstError
+from kinst.targets.values import dataclass
 
 _LONGEST: Final = 64 << 20  # bytes of a program: /dev/zero has more
 _FIRST_CLAUSE: Final = re.compile(r"[{/;]")

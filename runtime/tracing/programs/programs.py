@@ -1,7 +1,7 @@
 """Program texts -> parsed units, and the probe descriptions in them, which say what to patch."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from kinst.runtime.dlang import versions
 from kinst.runtime.dlang.check.declarations.pragmas import set_option
@@ -14,6 +14,7 @@ from kinst.runtime.tracing.programs.bpftrace_names import bpftrace_name
 from kinst.runtime.tracing.programs.program_text import ProgramText
 from kinst.targets.errors import KinstError, ProbeNameError
 from kinst.targets.probe import PROVIDERS, ProbeName, parse_probe_name
+from kinst.targets.values import dataclass
 
 
 class ProgramError(KinstError):

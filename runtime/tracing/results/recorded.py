@@ -8,7 +8,6 @@ import json
 import math
 from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,6 +17,7 @@ from kinst.runtime.providers.probe_table import Probe
 from kinst.runtime.tracing.hits import Place
 from kinst.runtime.tracing.results import rich_display
 from kinst.runtime.tracing.results.frames import Cell, Columns, to_pandas, to_polars
+from kinst.targets.values import dataclass
 
 if TYPE_CHECKING:
     import pandas

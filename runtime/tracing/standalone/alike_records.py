@@ -8,7 +8,7 @@ Each group fires when its first record would, so that keys of aggregations come 
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from heapq import heapify, heappop, heappush
 from typing import Final
 
@@ -20,6 +20,7 @@ from kinst.runtime.hits.distinct import distinct
 from kinst.runtime.tracing.standalone.columns import CpuSource
 from kinst.runtime.tracing.standalone.forms import Form, Forms
 from kinst.runtime.trap.trap import Enabling
+from kinst.targets.values import dataclass
 
 _SITE: Final = 0  # the column
 _SINGLE: Final = 0  # the kind of sites whose records fire one by one

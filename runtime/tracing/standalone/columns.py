@@ -1,13 +1,14 @@
 """The fields of records -> their columns in a row of `Findings`, and which of them are words of memory."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.standalone import CPU, TASK, TIME, behind_of, member_of, stack_of, width_of
+from kinst.targets.values import dataclass
 
 _SITE = 1  # columns before the first field
 

@@ -6,7 +6,7 @@ first microseconds (Linux for amd64: clear_bss, after some 260 calls). They are 
 before is lost, as are the records of a ring: a missing start value shows that.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -16,6 +16,7 @@ from kinst.targets.elf.header import PT_LOAD
 from kinst.targets.image import Image
 from kinst.targets.manifest.packed import Manifest
 from kinst.targets.standalone import RING_HEAD, WORD, Action, Standalone
+from kinst.targets.values import dataclass
 
 CLEARED: Final = (
     "the image cleared its .bss, with what its probes keep in it: hits of its first microseconds, before that, are lost"

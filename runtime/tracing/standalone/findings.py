@@ -5,7 +5,6 @@ record, or run on; and it may have been restarted since the last time.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 
 from kinst.targets.errors import MachineError
 from kinst.targets.standalone import PATIENCE, RING_HEAD, ROOM, WORD, Standalone, until
+from kinst.targets.values import dataclass
 
 
 class Part(Enum):

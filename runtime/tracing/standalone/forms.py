@@ -1,7 +1,6 @@
 """What the records of one image have, site by site: a form has the columns of its fields."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,6 +8,7 @@ from numpy.typing import NDArray
 from kinst.runtime.tracing.standalone.columns import Columns, CpuSource, columns_of
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.standalone import RETURN_ADDRESS, stack_of
+from kinst.targets.values import dataclass
 
 Records = NDArray[np.uint64]
 Rows = NDArray[np.intp]

@@ -1,14 +1,18 @@
 """A record with a part of the stack -> stack(), stackdepth and caller, by link addresses, wherever the image runs."""
 
 from collections.abc import Callable
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from kinst.rewriter.program import Program
 from kinst.runtime.tracing.standalone.record_memory import RecordMemory
 from kinst.runtime.trap.faults import Fault, FaultKind
 from kinst.runtime.trap.trap import Firing
-from kinst.runtime.unwinding.frame_rules import FrameRules
-from kinst.runtime.unwinding.stacks import Interrupted, MachineStacks
 from kinst.targets.image import Image
+
+if TYPE_CHECKING:
+    from kinst.runtime.unwinding.frame_rules import FrameRules
+    from kinst.runtime.unwinding.stacks import Interrupted, MachineStacks
 
 
 class RecordStacks:
@@ -24,13 +28,32 @@ class RecordStacks:
         self._spans = [range(one.address, one.address + one.size) for one in image.segments if one.size]
         self._has_frames = True
         self._moved = 0  # by how many bytes the image that is running now was moved
-        rules = FrameRules(image.facts, program, self.link)
-        self._stacks = MachineStacks(image.facts, memory, rules)
-        self.follows_call = rules.unwinder.follows_call
+        self._arch, self._program = image.facts, program
+        self._crossing: Interrupted | None = None
 
-    def cross(self, interrupted: Interrupted) -> None:
+    @cached_property
+    def _rules(self) -> "FrameRules":
+        from kinst.runtime.unwinding.frame_rules import FrameRules  # DWARF, which most programs do without
+
+        return FrameRules(self._arch, self._program, self.link)
+
+    @cached_property
+    def _stacks(self) -> "MachineStacks":
+        from kinst.runtime.unwinding.stacks import MachineStacks
+
+        stacks = MachineStacks(self._arch, self._memory, self._rules)
+        if (interrupted := self._crossing) is not None:
+            stacks.cross(lambda sp: None if self._memory.is_cut else interrupted(sp))
+        return stacks
+
+    def follows_call(self, address: int) -> bool:
+        """See `Stacks`."""
+        return self._rules.unwinder.follows_call(address)
+
+    def cross(self, interrupted: "Interrupted") -> None:
         """See `MachineStacks`. A walk that has left the recorded part has not reached the frame of an exception."""
-        self._stacks.cross(lambda sp: None if self._memory.is_cut else interrupted(sp))
+        assert "_stacks" not in vars(self), "nothing was walked yet"
+        self._crossing = interrupted
 
     def expect(self, *, has_frames: bool) -> None:
         """Set whether records have more of the stack than a return address."""

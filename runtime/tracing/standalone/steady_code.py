@@ -1,12 +1,11 @@
 """Trampolines of a standalone image -> what of them stays as it is: not the displaced instructions that the guest's
 kernel writes over when it boots."""
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
 from kinst.targets.kernels.leading_records import LONGEST
+from kinst.targets.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, eq=False)

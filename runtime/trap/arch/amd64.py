@@ -5,7 +5,6 @@ that Python has. Closures access memory before registers, so that a fault leaves
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from kinst.runtime.trap.arch.amd64_frames import FRAME_BUILDERS
 from kinst.runtime.trap.arch.amd64_operands import (
@@ -20,6 +19,7 @@ from kinst.runtime.trap.arch.emulator import Emulation
 from kinst.runtime.trap.trap_frame import TrapFrame
 from kinst.targets.arch.amd64 import AMD64, RCX, RFLAGS, RIP, RSP, Kind
 from kinst.targets.arch.facts import ArchFacts
+from kinst.targets.values import dataclass
 
 Builder = Callable[[Operands], Emulation]
 

@@ -6,9 +6,9 @@ SDM volume 2, 2.1 and 2.2. The dissector has decided what the instruction is; he
 """
 
 from collections.abc import Callable, MutableSequence
-from dataclasses import dataclass
 
 from kinst.targets.arch.amd64 import FS_BASE, GS_BASE, RIP
+from kinst.targets.values import dataclass
 
 MASK64 = (1 << 64) - 1
 MASK32 = (1 << 32) - 1

@@ -1,11 +1,11 @@
 """What a machine's emulator does: the kind and bytes of a displaced instruction -> its effect on a trap frame."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Protocol
 
 from kinst.runtime.trap.trap_frame import TrapFrame
 from kinst.targets.arch.facts import ArchFacts
+from kinst.targets.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,13 +8,13 @@ each, but only a few thousand of them differ, so plans are kept by the bytes of 
 import re
 from bisect import bisect_right
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from kinst.targets.debuginfo.dwarf.forms import Sizes, step
 from kinst.targets.debuginfo.dwarf.numbers import At, Form, Tag
 from kinst.targets.errors import ImageError
 from kinst.targets.leb128 import leb, signed_leb
+from kinst.targets.values import dataclass
 
 INLINED: Final = (1, 3)  # DW_AT_inline: DW_INL_inlined, DW_INL_declared_inlined: it was inlined somewhere
 NAMES: Final = (At.NAME, At.LINKAGE_NAME, At.MIPS_LINKAGE_NAME)

@@ -4,12 +4,12 @@ To a reader that skips values a form is a `Step`: a number of bytes, or one of a
 """
 
 import struct
-from dataclasses import dataclass
 from typing import Final
 
 from kinst.targets.debuginfo.dwarf.numbers import Form
 from kinst.targets.errors import ImageError
 from kinst.targets.leb128 import leb, signed_leb
+from kinst.targets.values import dataclass
 
 # Steps below zero: the value's own bytes say where it ends.
 LEB, TEXT, COUNTED1, COUNTED2, COUNTED4, COUNTED_LEB, ANY = -1, -2, -3, -4, -5, -6, -7

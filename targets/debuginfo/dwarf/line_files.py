@@ -5,7 +5,6 @@ needs the lines of code.
 """
 
 import re
-from dataclasses import dataclass
 from typing import Final
 
 from kinst.targets.debuginfo.dwarf.forms import DAMAGE, Sizes, read_form
@@ -14,6 +13,7 @@ from kinst.targets.debuginfo.dwarf.units import Entry, UnitEntries
 from kinst.targets.debuginfo.inlined import SourceLine
 from kinst.targets.errors import ImageError
 from kinst.targets.leb128 import leb
+from kinst.targets.values import dataclass
 from kinst.targets.visible import text_of
 
 _PATH, _DIRECTORY = LineContent.PATH, LineContent.DIRECTORY_INDEX

@@ -8,7 +8,7 @@ Many names are searched as one: the cost is in passing over the sections and the
 """
 
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import Final
 
@@ -20,6 +20,7 @@ from kinst.targets.debuginfo.dwarf.unit_places import Damaged, StringOffsets, by
 from kinst.targets.debuginfo.dwarf.units import Entry, Unit, UnitEntries, Units
 from kinst.targets.debuginfo.inlined import InlinedCopy, SourceLine
 from kinst.targets.errors import ImageError
+from kinst.targets.values import dataclass
 
 _FEW: Final = 24  # offsets of a name that are searched for one by one
 

@@ -1,12 +1,12 @@
 """What expressions of a unit refer to: its base types, and its part of .debug_addr (DWARF 5, 2.5.1 and 7.27)."""
 
-from dataclasses import dataclass
 from typing import Final
 
 from kinst.targets.debuginfo.dwarf.forms import DAMAGE
 from kinst.targets.debuginfo.dwarf.numbers import At, Tag
 from kinst.targets.debuginfo.dwarf.units import Units
 from kinst.targets.errors import ImageError
+from kinst.targets.values import dataclass
 from kinst.targets.visible import text_of
 
 _SIGNED: Final = frozenset({0x05, 0x06, 0x0D})  # DW_ATE_signed, signed_char, signed_fixed

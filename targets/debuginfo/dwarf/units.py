@@ -2,7 +2,6 @@
 
 import struct
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
@@ -24,6 +23,7 @@ from kinst.targets.debuginfo.dwarf.numbers import At, Form, UnitKind
 from kinst.targets.debuginfo.dwarf.sections import DebugSections
 from kinst.targets.errors import ImageError
 from kinst.targets.leb128 import leb
+from kinst.targets.values import dataclass
 from kinst.targets.visible import text_of
 
 _OF_TYPES: Final = (UnitKind.TYPE, UnitKind.SPLIT_TYPE)

@@ -1,10 +1,10 @@
 """GICv2m frame: a PCI device writes the number of an interrupt -> that shared interrupt (Arm SBSA, appendix E)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from kinst.runtime.machine.device import Line
+from kinst.targets.values import dataclass
 
 TYPER, SETSPI, IIDR = 0x008, 0x040, 0xFCC
 _QEMU: Final = 0x51  # QEMU's product number

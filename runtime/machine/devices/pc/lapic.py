@@ -4,11 +4,12 @@ Intel SDM volume 3, chapter 11. One device serves all CPUs: the window is banked
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import IntEnum
 from typing import Final
 
 from kinst.runtime.machine.device import Clock, Line
+from kinst.targets.values import dataclass
 
 BASE: Final = 0xFEE0_0000
 BUS_FREQUENCY: Final = 1_000_000_000  # Hz of the timer before its divider, as in QEMU: one tick per nanosecond

@@ -12,11 +12,12 @@ Sending takes no time. Interrupts are not raised: firmware polls. What else is w
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from kinst.runtime.machine.devices.receiver import Receiver
 from kinst.runtime.machine.serial_line import SerialLine
+from kinst.targets.values import dataclass
 
 _EMPTY: Final = 1 << 31  # of SiFive's rxdata
 

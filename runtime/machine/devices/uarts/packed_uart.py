@@ -8,11 +8,11 @@ Sending takes no time, a command is done at once, and no interrupts are raised. 
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
 
 from kinst.runtime.machine.devices.uarts.fifo_uart import Always, FifoUart, Status, UartLayout
 from kinst.runtime.machine.serial_line import SerialLine
+from kinst.targets.values import dataclass
 
 _WORD: Final = 4
 _ALL: Final = (1 << 32) - 1

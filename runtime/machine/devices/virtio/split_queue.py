@@ -9,10 +9,10 @@ The three areas, little-endian (virtio 1.2, 2.7.5, 2.7.6 and 2.7.8):
 
 import struct
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Final
 
 from kinst.runtime.machine.machine import Memory
+from kinst.targets.values import dataclass
 
 _DESCRIPTOR: Final = struct.Struct("<QIHH")
 _LONGEST: Final = 0xFFFF_FFFF  # bytes of a chain (virtio 1.2, 2.7.5), all of which a device can say that it wrote

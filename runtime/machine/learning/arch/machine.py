@@ -1,10 +1,10 @@
 """Where the engine of a scratch copy of a CPU needs help: the time, and calls of firmware. One record a machine."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from kinst.runtime.engine.qiling_machine import QilingMachine
 from kinst.runtime.machine.exception_model import SystemRegister
+from kinst.targets.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)
