@@ -15,9 +15,9 @@ from kinst.targets.debuginfo.image_types import image_types
 from kinst.targets.elf.header import PT_LOAD, FileKind
 from kinst.targets.errors import ImageError, KinstError, UsageError
 from kinst.targets.image import Image, open_to_run
+from kinst.targets.manifest.probe_ids import FIRST_PROBE_ID
 from kinst.targets.method import Method
 from kinst.targets.packed.reading import AS_IT_SAYS, Reading
-from kinst.targets.probe_ids import FIRST_PROBE_ID
 
 if TYPE_CHECKING:
     from kinst.rewriter.naming.resolve import Resolution

@@ -37,9 +37,9 @@ from kinst.targets.image import Image, open_to_run
 from kinst.targets.machines.machine import MachineFacts
 from kinst.targets.machines.registry import default_machine, machine_facts
 from kinst.targets.manifest.packed import Manifest, find_manifest
+from kinst.targets.manifest.probe_ids import FIRST_PROBE_ID
 from kinst.targets.method import Method
 from kinst.targets.probe import ProbeName
-from kinst.targets.probe_ids import FIRST_PROBE_ID
 from kinst.targets.values import dataclass
 
 
