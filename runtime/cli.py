@@ -16,6 +16,7 @@ from kinst.rewriter.shell.file_name import TextWithFile
 from kinst.rewriter.shell.progress import bars, silent
 from kinst.runtime.commandline.completion import complete_file
 from kinst.runtime.commandline.files import file_of_image
+from kinst.runtime.commandline.gdb_options import gdb_options
 from kinst.runtime.commandline.learn_options import learn_options
 from kinst.runtime.commandline.log_options import log_options
 from kinst.runtime.commandline.options import (
@@ -51,6 +52,7 @@ from kinst.targets.probe import checked_module
 from kinst.targets.values import dataclass
 
 if TYPE_CHECKING:
+    from kinst.runtime.debugger.address import DebuggerAddress
     from kinst.runtime.readout.memory import Source
     from kinst.runtime.tracing.guests.built import Build
     from kinst.runtime.tracing.host.learn_request import LearnRequest
@@ -78,6 +80,7 @@ _OF_IMAGES: Final = (
     *READING,
     "log",
     "learn",
+    "gdb",
 )  # options
 # Options that --read cannot use.
 _OF_RUNS: Final = frozenset(_OF_IMAGES) - {"machine", "debug_file", "force_code", "modules", *READING}
@@ -114,6 +117,7 @@ class _Ordered(Command):
 @machine_options
 @console_options
 @run_options
+@gdb_options
 @log_options
 @learn_options
 @stage_options
@@ -336,6 +340,7 @@ def _request(ctx: click.Context, image: Path | None, arguments: tuple[str, ...],
             disks=tuple(disk(text) for text in given["disks"]),
             rng_seed=given["rng_seed"],
             has_virtio_console=given["has_virtio_console"],
+            is_debugged=given["gdb"] is not None,
         ),
         machine=machine,
         on=given["on"],
@@ -359,8 +364,20 @@ def _request(ctx: click.Context, image: Path | None, arguments: tuple[str, ...],
         progress=silent if given["d_quiet"] else bars(unescaped(sys.stderr)),
         log=log_request(given["log"], given["log_file"]),
         learn=learn,
+        gdb=_gdb(given["gdb"], image, given["call"]),
         is_verbose=given["is_verbose"],
     )
+
+
+def _gdb(text: str | None, image: Path | None, call: str | None) -> "DebuggerAddress | None":
+    """Where a debugger is awaited."""
+    if text is None:
+        return None
+    if image is None or call is not None:
+        raise UsageError(f"--gdb {text}: is for an IMAGE that boots" + (", and not for --call" if call else ""))
+    from kinst.runtime.debugger.address import debugger_address
+
+    return debugger_address(text)
 
 
 def _learn(given: dict[str, Any]) -> tuple["LearnRequest | None", str | None]:

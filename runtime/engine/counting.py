@@ -109,6 +109,11 @@ class Counting:
             self._budget = None
             self._hook_blocks(self._hook.callback())
 
+    def end_now(self) -> None:
+        """End the run before the instruction whose hook is being called; instructions are counted."""
+        assert self.counter is not None
+        self.counter.end_now(self._library[1], is_counted=not self.is_by_blocks)
+
     def alone(self, callback: Any, *, is_memory: bool = False) -> ctypes.c_void_p:
         """What Unicorn is to call in place of this callback for what an instruction does (with `is_memory`, for its
         accesses): there, no instruction has been counted that is still to come."""

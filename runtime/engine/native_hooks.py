@@ -251,6 +251,13 @@ class InstructionCounter(_NativeHook[BudgetState]):
         """Uncount the last breakpoint: the instruction that it replaces runs, and is counted, in a trampoline."""
         self._state.budget += 1
 
+    def end_now(self, engine: ctypes.c_void_p, *, is_counted: bool) -> None:
+        """End the run before the instruction whose hook is being called. `is_counted`: it has been taken from the
+        budget, and is given back."""
+        self._state.budget += is_counted
+        self._state.has_stopped = 1
+        _STOP_FUNCTION(self._state.stop)(engine)
+
     @property
     def executed(self) -> int:
         """The instructions executed since the counter was made; also exact inside callbacks."""

@@ -16,6 +16,7 @@ import unicorn.unicorn_const as const
 import unicorn.x86_const
 from unicorn.unicorn_py3.unicorn import uclib
 
+from kinst.runtime.engine.address_stops import AddressStops
 from kinst.runtime.engine.bare_qiling import BareQiling
 from kinst.runtime.engine.block_watch import BlockWatch
 from kinst.runtime.engine.breakpoint_counters import BreakpointCounters
@@ -387,6 +388,10 @@ class QilingMachine:
         `inverted`."""
         read = ctypes.cast(self._library.uc_reg_read, ctypes.c_void_p).value or 0
         self._block_hook.watch(read, self._register_number(register), mask, inverted)
+
+    def stop_before(self, is_wanted: Callable[[int], bool]) -> AddressStops:
+        """See `AddressStops`."""
+        return AddressStops(self, self._counting, is_wanted)
 
     def look_at_blocks(self, look: Callable[[int, int], None]) -> BlockMarks:
         """Call `look` with the address and size of each block that begins or ends at a marked address, before it runs.

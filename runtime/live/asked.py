@@ -44,6 +44,7 @@ REFUSED: Final[tuple[tuple[str, Callable[[Request], bool], str], ...]] = (
         f"{_OURS}: under QEMU only IMAGE has names and probes",
     ),
     ("--learn", lambda request: request.learn is not None, f"{_OURS}: under QEMU, registers are QEMU's"),
+    ("--gdb", lambda request: request.gdb is not None, f"{_OURS}: add -gdb tcp::PORT -S to the command of --on"),
     ("--log", lambda request: request.log is not None, f"{_OURS}: QEMU itself has -d guest_errors,unimp,int"),
 )
 

@@ -5,10 +5,11 @@ import select
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import Final, Protocol
+from typing import Final, Protocol, assert_never
 
 from kinst.runtime.engine.hit_records import ClockWord
 from kinst.runtime.engine.native_hooks import InstructionCounter
+from kinst.runtime.machine.configuration import ClockKind, Configuration
 
 LONGEST_SLEEP: Final = 100_000_000  # ns, so that Ctrl-C takes effect soon
 _KEPT: Final = 1.0  # s after which a thread without a deadline ends
@@ -73,8 +74,9 @@ class MachineClock(Protocol):
 class HostClock:
     """Real time. A thread stops the engine when a run's time is over."""
 
-    def __init__(self, stop: Callable[[], None]) -> None:
-        self._stop = stop
+    def __init__(self, stop: Callable[[], None], counter: InstructionCounter | None = None) -> None:
+        """With a `counter` runs can end after any instruction, which a debugger needs."""
+        self._stop, self._counter = stop, counter
         self._start = time.monotonic_ns()
         self._condition = threading.Condition()
         self._deadline: int | None = None
@@ -91,6 +93,8 @@ class HostClock:
     def begin(self, limit: int) -> None:
         """Let the thread stop the run `limit` nanoseconds from now. It is not woken if it wakes by itself before that,
         since switches between threads would take longer than a short run."""
+        if self._counter is not None:
+            self._counter.grant()
         with self._condition:
             self._deadline = self.now() + limit
             if self._thread is None:
@@ -100,7 +104,9 @@ class HostClock:
                 self._condition.notify()
 
     def begin_one(self) -> None:
-        """Do nothing: the engine ends the run."""
+        """Grant it, if instructions are counted. If not, the engine ends the run."""
+        if self._counter is not None:
+            self._counter.grant(1)
 
     def end(self) -> None:
         """The run ended: the thread has nothing to stop."""
@@ -135,8 +141,11 @@ class HostClock:
         self._word.value = -self._start
 
     def interrupt(self) -> None:
-        """Stop at the end of the translated block."""
-        self._stop()
+        """Stop at the end of the translated block; where instructions are counted, before the next one."""
+        if self._counter is None:
+            self._stop()
+        else:
+            self._counter.grant(0)
 
     def rest(self) -> None:
         """End the thread, unless it is kept."""
@@ -229,3 +238,16 @@ class InstructionClock:
 
     def _note(self) -> None:
         self._word.value = self._counter.promised * NANOSECONDS_PER_INSTRUCTION + self._skipped
+
+
+def new_clock(
+    configuration: Configuration, stop: Callable[[], None], count: Callable[[], InstructionCounter]
+) -> MachineClock:
+    """The clock that a user has chosen. `stop` ends a run at its next block; `count` begins to count instructions."""
+    match configuration.clock:
+        case ClockKind.HOST:
+            return HostClock(stop, count() if configuration.is_debugged else None)
+        case ClockKind.ICOUNT:
+            return InstructionClock(count())
+        case _:
+            assert_never(configuration.clock)

@@ -15,8 +15,8 @@ from kinst.runtime.machine.address_space import AddressSpace
 from kinst.runtime.machine.assumed_registers import AssumedRegisters
 from kinst.runtime.machine.board import BoardFactory
 from kinst.runtime.machine.bus import Bus, PortBus, Window
-from kinst.runtime.machine.clock import LONGEST_SLEEP, HostClock, InstructionClock, MachineClock
-from kinst.runtime.machine.configuration import ClockKind, Configuration, End
+from kinst.runtime.machine.clock import LONGEST_SLEEP, MachineClock, new_clock
+from kinst.runtime.machine.configuration import Configuration, End
 from kinst.runtime.machine.cpu import VirtualCpu
 from kinst.runtime.machine.device import Device, Timed
 from kinst.runtime.machine.events.delivery import EventDelivery
@@ -95,7 +95,7 @@ class System:
         if known is not None:
             self.engine.map_window(UNMODELLED, UNMODELLED_PAGES * PAGE, Window(self._bus, UNMODELLED))
         self.accesses = DeviceAccesses((self._bus, self.open_bus), self.ports, self.space, self.unmodelled.real)
-        self.clock: MachineClock = self._make_clock(configuration.clock)
+        self.clock: MachineClock = new_clock(configuration, self.engine.stop, self.engine.count_instructions)
         self._turn_ends = self.exit_code = 0
         self._timed, self._observers = TimedDevices(), TimedDevices()
         self._timed_by_identity: dict[int, Timed] = {}  # devices are not hashable
@@ -133,15 +133,6 @@ class System:
         return unclaimed_around(address, self.facts, self.memory)
 
     # -- construction -------------------------------------------------------------------------------------------------
-
-    def _make_clock(self, kind: ClockKind) -> MachineClock:
-        match kind:
-            case ClockKind.HOST:
-                return HostClock(self.engine.stop)
-            case ClockKind.ICOUNT:
-                return InstructionClock(self.engine.count_instructions())
-            case _:
-                assert_never(kind)
 
     def _make_cpu(self, number: int) -> VirtualCpu:
         context = self.engine.states.save()
@@ -321,6 +312,11 @@ class System:
         finally:
             self._end = None  # here, since a signal may end a run that is about to begin
             self.clock.rest()
+
+    @property
+    def is_over(self) -> bool:
+        """Whether something ends the run, which a debugger may hold up."""
+        return self._end is not None or self._wall_left() == 0
 
     def _turn(self, limit: int | None) -> None:
         self.serial_line.look()

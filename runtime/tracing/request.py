@@ -14,6 +14,7 @@ from kinst.targets.values import dataclass
 
 if TYPE_CHECKING:
     from kinst.runtime.tracing.beside_file import BesideFile
+    from kinst.runtime.debugger.address import DebuggerAddress
     from kinst.runtime.tracing.hits import PythonAction
     from kinst.runtime.tracing.host.learn_request import LearnRequest
     from kinst.runtime.tracing.host.log_request import LogRequest
@@ -53,6 +54,7 @@ class Request:
     ends_on_panic: bool = True  # whether a panic of the guest's kernel ends the run
     log: "LogRequest | None" = None  # events that are told of as they happen
     learn: "LearnRequest | None" = None  # where to keep what leaves polls of registers that nobody models
+    gdb: "DebuggerAddress | None" = None  # where a debugger is awaited before the guest runs
     is_verbose: bool = False  # whether more is reported about a run that is over
 
     @property

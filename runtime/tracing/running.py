@@ -84,6 +84,7 @@ class Running:
         self._until: Expression | None = None  # of the last stretch
         self.ending: Ending | None = None
         traced.surroundings.arm()
+        traced.surroundings.on_stop(lambda: tracer.read(output))
         self._console = tracer.live_console if is_live else tracer.console
         # Without a guest, a deadline for drains would keep the run alive when no timer is left (End.NOTHING_LEFT). With
         # virtual time nothing waits: what is due is drained between turns.

@@ -144,7 +144,9 @@ class Tracer:
         self._repeated = RepeatedErrors(self.clauses)
         self._warn = warn
         self._errors_in_error = 0  # faults of ERROR's own clauses
-        self._destructive = DestructiveActions(self._host, self.probe, self.symbols, surroundings.stop)
+        self._destructive = DestructiveActions(
+            self._host, self.probe, self.symbols, surroundings.stop, surroundings.debug
+        )
         size = options.number("bufsize") & -WORD if options.is_set("bufsize") else None  # whole words, as the kernel's
         self.buffers = Buffers(size, options.text("bufpolicy"), self._full)
         self.speculations = Speculations(options.number("nspec"), options.number("specsize"), self.buffers)

@@ -57,6 +57,9 @@ from kinst.targets.method import Method
 from kinst.targets.probe import WATCHING
 
 if TYPE_CHECKING:
+    from kinst.runtime.debugger.address import DebuggerAddress
+    from kinst.runtime.debugger.debugger import Debugger
+    from kinst.runtime.patched.sites import SiteTable
     from kinst.runtime.tracing.guests.event_log import EventLog
     from kinst.runtime.tracing.host.machine_host import MachineHost
 
@@ -88,7 +91,9 @@ def build(prepared: Prepared, types: ImageTypes, plug_ins: PlugIns, warn: Callab
         _write_jumps(prepared, system, loaded)
         probes = StandaloneProbes(prepared, prepared.manifest, prepared.manifest.standalone, warn)
         standalone = StandaloneGuest(probes, system, loaded, is_made_here=prepared.planned.plan is not None)
-        return Guest(prepared, system, loaded, None, standalone.surroundings(types, warn), None, standalone, warn=warn)
+        given = standalone.surroundings(types, warn), request.gdb
+        surroundings, door = _with_debugger(*given, system, loaded, None, warn)
+        return Guest(prepared, system, loaded, None, surroundings, None, standalone, debugger=door, warn=warn)
     code = _patched_code(prepared, system, loaded, warn)
     beside = BesideImages(loaded, prepared.beside, system, warn) if isinstance(loaded, Arriving) else None
     moved = _moved(system, loaded) if code is None else code.moved
@@ -148,9 +153,12 @@ def build(prepared: Prepared, types: ImageTypes, plug_ins: PlugIns, warn: Callab
         fold=next((one.fold for one in (code, beside) if one is not None), lambda: None),
         replays=replays_of(system, profile),
     )
+    surroundings, door = _with_debugger(surroundings, prepared.request.gdb, system, loaded, sites, warn)
     inlines = inline_clauses(prepared, sites, stacks, rules, memory, loaded.bias)
     log = None if watched is None else _log(prepared, system, watched, symbols, warn)
-    return Guest(prepared, system, loaded, code, surroundings, inlines, beside=beside, log=log, warn=warn)
+    return Guest(
+        prepared, system, loaded, code, surroundings, inlines, beside=beside, log=log, debugger=door, warn=warn
+    )
 
 
 def _register(
@@ -194,6 +202,24 @@ def _watched(
     host = MachineHost(system, loaded)
     register_machine_providers(providers, host, plug_ins.is_wanted)
     return host
+
+
+def _with_debugger(
+    surroundings: Surroundings,
+    address: "DebuggerAddress | None",
+    system: System,
+    loaded: Loaded,
+    sites: "SiteTable | None",
+    warn: Callable[[str], None],
+) -> tuple[Surroundings, "Debugger | None"]:
+    """What clauses can see, and the door of --gdb at this address; None: there is none."""
+    if address is None:
+        return surroundings, None
+    from kinst.runtime.tracing.guests.debugging import Debugging
+
+    debugging = Debugging(address, system, loaded, warn)
+    debugging.know(surroundings.providers, sites)
+    return debugging.joined(surroundings), debugging.debugger
 
 
 def _log(

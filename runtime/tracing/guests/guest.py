@@ -26,6 +26,7 @@ from kinst.runtime.tracing.programs.until import UntilWatch
 from kinst.runtime.tracing.standalone.guest import StandaloneGuest
 
 if TYPE_CHECKING:
+    from kinst.runtime.debugger.debugger import Debugger
     from kinst.runtime.tracing.guests.event_log import EventLog
     from kinst.runtime.tracing.guests.learning import Learner
     from kinst.runtime.tracing.images.beside_code import BesideImages
@@ -48,11 +49,12 @@ class Guest:
         *,
         beside: "BesideImages | None" = None,
         log: "EventLog | None" = None,
+        debugger: "Debugger | None" = None,
         warn: Callable[[str], None],
     ) -> None:
         """Made by `build`. `code` is None for an image without probes, and for a standalone one. `warn` is called at
         once with warnings that cannot wait for the output."""
-        self._log, self.beside = log, beside
+        self._log, self.beside, self._debugger = log, beside, debugger
         self.prepared = prepared
         self.system = system
         self.loaded = loaded
@@ -166,6 +168,8 @@ class Guest:
         """What is known about the end of the run."""
         if self._log is not None:
             self._log.finish()
+        if self._debugger is not None:
+            self._debugger.finish(self.exit_code if isinstance(outcome, End) else getattr(outcome, "exit_code", 1))
         ending = self.whereabouts.ending(outcome, is_verbose=self.prepared.request.is_verbose)
         missed = () if self.beside is None or not self.system.has_run else self.beside.missed()
         ending = replace(ending, stuck=self._stuck.found, assumed=self._unmodelled.lines(), missed=missed)

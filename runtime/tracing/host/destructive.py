@@ -23,16 +23,18 @@ class DestructiveActions:
         probe: Callable[[int], Probe | None],
         symbols: Symbols,
         stop: Callable[[], str] | None = None,
+        debug: Callable[[], bool] = lambda: False,
     ) -> None:
-        """`probe` and `symbols` are for the notices; `stop` pauses the guest: see `Surroundings`."""
-        self._host, self._probe, self._symbols, self._stop = host, probe, symbols, stop
+        """`probe` and `symbols` are for the notices; `stop` and `debug` pause the guest: see `Surroundings`."""
+        self._host, self._probe, self._symbols, self._stop, self._debug = host, probe, symbols, stop, debug
         self._notices: list[str] = []  # those not reported yet
         self._noticed: set[tuple[str, int]] = set()
         self._chilled: dict[int, tuple[int, int]] = {}  # CPU -> start of its interval, and ns chilled since then
 
     def perform(self, firing: Firing, kind: str, argument: int) -> None:
         """Perform an action: stop pauses the guest, where that is possible, and raise has no process to act on;
-        breakpoint and panic end the run; chill lets time pass.
+        breakpoint stops the guest for a debugger, if one is there; else it ends the run, as panic does; chill lets time
+        pass.
 
         Raises:
             Fault: ILLOP: chill() takes too long.
@@ -40,6 +42,8 @@ class DestructiveActions:
         match kind:
             case "chill":
                 self._chill(firing.cpu, argument)
+            case "breakpoint" if self._debug():
+                self._add_notice(firing, "breakpoint()", "the debugger has the guest")
             case "breakpoint" | "panic":
                 self._notice(firing, f"{kind}()", "the run ends")
                 self._host.finish(End.PANIC if kind == "panic" else End.BREAKPOINT)

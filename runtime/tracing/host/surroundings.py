@@ -33,6 +33,15 @@ def _nothing() -> None:
     """There are no sites."""
 
 
+def _no_debugger() -> bool:
+    """There is none."""
+    return False
+
+
+def _never(_call: Callable[[], None]) -> None:
+    """No debugger will stop the guest."""
+
+
 @dataclass(frozen=True, slots=True)
 class Surroundings:
     """What clauses can see besides their own program, and what makes their probes fire. The defaults are those of a run
@@ -58,3 +67,6 @@ class Surroundings:
     take_drops: Callable[[], Mapping[int, int]] = dict  # hits that were lost since the last time, by CPU
     # stop(): pauses the guest; returns how it can go on, empty if it is paused already. None: there is no such thing.
     stop: Callable[[], str] | None = None
+    # breakpoint(): stops the guest for a debugger, and says whether one is there. Else the run ends.
+    debug: Callable[[], bool] = _no_debugger
+    on_stop: Callable[[Callable[[], None]], None] = _never  # calls what it is given when a debugger has the guest

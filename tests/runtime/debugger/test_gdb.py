@@ -1,0 +1,52 @@
+"""gdb itself at the door, with scripts of its own commands."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.commands.in_process import kinst_run
+from tests.runtime.debugger.client import needs_gdb, with_gdb
+from tests.runtime.debugger.samples import SAMPLES
+
+_WORDS = ("--clock", "icount", "-n", "fbt::hash_bytes:entry,fbt::rpc_release:entry { @[probefunc] = count(); }")
+_SCRIPT = (
+    "hbreak rpc_release",
+    "continue",
+    "backtrace 2",
+    "info threads",
+    "stepi",
+    "next",
+    "finish",
+    "delete",
+    "watch soft_ticks",
+    "continue",
+    "continue",
+    "delete",
+    "tbreak hash_bytes",
+    "continue",
+    "print size",
+    "print hash_bytes(0, bytes, 3) == hash_bytes(0, bytes, 3)",  # the guest runs meanwhile, and its probes fire
+    "info registers pc",
+    "monitor info",
+    "detach",
+)
+
+
+@needs_gdb
+@pytest.mark.parametrize("machine", SAMPLES)
+def test_a_session(machine: str, tmp_path: Path) -> None:
+    said, done = with_gdb(SAMPLES[machine], tmp_path, _SCRIPT, *_WORDS)
+    assert done.returncode == 0
+    assert re.search(r"Breakpoint 1, (0x\w+ in )?rpc_release \(request=", said), said
+    assert re.search(r"#1 .*client_run", said), said
+    assert "* 1    Thread 1 (CPU 0 runs)" in said
+    assert re.search(r"kfree\(request->reply.data\);\n.*client_run", said), said
+    found = re.findall(r"atchpoint 2: soft_ticks\n\nOld value = (\d+)\nNew value = (\d+)", said)
+    assert [(int(old) + 1, int(old)) for old, _ in found] == [(int(new), int(old)) for old, new in found]
+    assert len(found) == 2
+    assert re.search(r"Temporary breakpoint 3, (0x\w+ in )?hash_bytes", said), said
+    assert "$2 = 1" in said
+    plain = kinst_run(SAMPLES[machine], *_WORDS)
+    counts = [int(re.search(r"hash_bytes +(\d+)", one.stdout)[1]) for one in (plain, done)]  # type: ignore[index]
+    assert counts[1] == counts[0] + 2
