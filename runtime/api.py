@@ -231,6 +231,7 @@ class ImageFile:
             arguments=tuple(arguments),
             options=options_of(options),
             configuration=configuration_of(machine),
+            start=path_of(machine.start),
             machine=machine.board,
             on=machine.on,
             call=call,

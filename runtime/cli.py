@@ -35,6 +35,7 @@ from kinst.runtime.commandline.options import (
     parameter,
     run_options,
 )
+from kinst.runtime.commandline.snapshot_options import snapshot_actions, snapshot_options, with_machine_of_snapshot
 from kinst.runtime.commandline.values import disk, module, placed, prompt, seconds, size, typed
 from kinst.runtime.dlang.options import OptionError, Options
 from kinst.runtime.dlang.syntax.language import VERSION
@@ -76,6 +77,8 @@ _OF_IMAGES: Final = (
     *READING,
     "log",
     "learn",
+    "start",
+    "snapshots",
 )  # options
 # Options that --read cannot use.
 _OF_RUNS: Final = frozenset(_OF_IMAGES) - {"machine", "debug_file", "force_code", "modules", *READING}
@@ -114,6 +117,7 @@ class _Ordered(Command):
 @run_options
 @log_options
 @learn_options
+@snapshot_options
 @click.pass_context
 def run(ctx: click.Context, /, words: tuple[str, ...], **given: Any) -> None:  # one for each option
     """Run a kernel or firmware image, emulated, and D programs when probes fire.
@@ -137,6 +141,7 @@ def run(ctx: click.Context, /, words: tuple[str, ...], **given: Any) -> None:  #
         if given["board_from"] is not None:
             click.echo(_board_from(given["board_from"]), nl=False)
             return
+        given = with_machine_of_snapshot(ctx, given)
         image, arguments = _image_and_arguments(words, given)
         check_files(image, given["debug_file"], *given["users"])
         request = _request(ctx, image, arguments, given)
@@ -318,6 +323,7 @@ def _request(ctx: click.Context, image: Path | None, arguments: tuple[str, ...],
     return Request(
         image=image,
         programs=tuple(programs),
+        actions=snapshot_actions(given),
         arguments=arguments,
         options=options,
         configuration=Configuration(
@@ -354,6 +360,7 @@ def _request(ctx: click.Context, image: Path | None, arguments: tuple[str, ...],
         progress=silent if given["d_quiet"] else bars(unescaped(sys.stderr)),
         log=log_request(given["log"], given["log_file"]),
         learn=learn,
+        start=given["start"],
         is_verbose=given["is_verbose"],
     )
 

@@ -5,10 +5,14 @@ import select
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol, assert_never
 
 from kinst.runtime.engine.hit_records import ClockWord
 from kinst.runtime.engine.native_hooks import InstructionCounter
+from kinst.runtime.machine.configuration import ClockKind
+
+if TYPE_CHECKING:
+    from kinst.runtime.engine.qiling_machine import QilingMachine
 
 LONGEST_SLEEP: Final = 100_000_000  # ns, so that Ctrl-C takes effect soon
 _KEPT: Final = 1.0  # s after which a thread without a deadline ends
@@ -50,6 +54,10 @@ class MachineClock(Protocol):
 
     def restart(self) -> None:
         """Begin at 0, between two runs: the machine is switched on again. Runs are short from now on."""
+        ...
+
+    def set(self, now: int) -> None:
+        """Between two runs, let it be another time: that of a snapshot."""
         ...
 
     def stand_still(self, duration: int) -> None:
@@ -128,6 +136,11 @@ class HostClock:
             self._word.value = -self._start
             if self._wakes is not None:
                 self._wakes -= passed
+
+    def set(self, now: int) -> None:
+        """Let it be another time."""
+        self._start = time.monotonic_ns() - now
+        self._word.value = -self._start
 
     def stand_still(self, duration: int) -> None:
         """Set the clock back."""
@@ -210,6 +223,11 @@ class InstructionClock:
         self._skipped -= self.now()
         self._note()
 
+    def set(self, now: int) -> None:
+        """Let it be another time."""
+        self._skipped += now - self.now()
+        self._note()
+
     def stand_still(self, duration: int) -> None:
         """Do nothing: no instruction was executed."""
 
@@ -229,3 +247,14 @@ class InstructionClock:
 
     def _note(self) -> None:
         self._word.value = self._counter.promised * NANOSECONDS_PER_INSTRUCTION + self._skipped
+
+
+def clock_of(kind: ClockKind, engine: "QilingMachine") -> MachineClock:
+    """The clock of a machine with this engine."""
+    match kind:
+        case ClockKind.HOST:
+            return HostClock(engine.stop)
+        case ClockKind.ICOUNT:
+            return InstructionClock(engine.count_instructions())
+        case _:
+            assert_never(kind)

@@ -50,6 +50,7 @@ class Request:
     ends_on_panic: bool = True  # whether a panic of the guest's kernel ends the run
     log: "LogRequest | None" = None  # events that are told of as they happen
     learn: "LearnRequest | None" = None  # where to keep what leaves polls of registers that nobody models
+    start: Path | None = None  # the snapshot that the guest begins with, in place of a boot
     is_verbose: bool = False  # whether more is reported about a run that is over
 
     @property

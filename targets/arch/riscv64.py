@@ -317,5 +317,6 @@ RISCV64 = ArchFacts(
         privilege="priv",
         words={},
         landmarks={},
+        debug_registers=(),
     ),
 )

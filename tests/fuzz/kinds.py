@@ -16,6 +16,7 @@ from tests.fuzz.modules import MODULES
 from tests.fuzz.pci import PCI
 from tests.fuzz.programs import PROGRAMS
 from tests.fuzz.rings import RINGS
+from tests.fuzz.snapshots import SNAPSHOTS
 from tests.fuzz.traffic import TRAFFIC
 from tests.fuzz.types_and_names import BTF, NAMES, SYMBOLS
 from tests.fuzz.virtio import VIRTIO
@@ -50,6 +51,7 @@ KINDS: Final[dict[str, Kind]] = {
         PCI,
         CACHES,
         RINGS,
+        SNAPSHOTS,
         *HOST_CODE,
     )
 }

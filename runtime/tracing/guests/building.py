@@ -30,6 +30,7 @@ from kinst.runtime.providers.provider import Providers
 from kinst.runtime.systems.linux import LINUX
 from kinst.runtime.systems.registry import SYSTEMS
 from kinst.runtime.tracing.guests.guest import Guest
+from kinst.runtime.tracing.guests.snapshotting import GuestSnapshots
 from kinst.runtime.tracing.host.contract import blank_firing
 from kinst.runtime.tracing.host.guest_host import GuestHost
 from kinst.runtime.tracing.host.replaying import replays_of
@@ -83,8 +84,11 @@ def build(prepared: Prepared, types: ImageTypes, plug_ins: PlugIns, warn: Callab
         _write_jumps(prepared, system, loaded)
         probes = StandaloneProbes(prepared, prepared.manifest, prepared.manifest.standalone, warn)
         standalone = StandaloneGuest(probes, system, loaded, is_made_here=prepared.planned.plan is not None)
-        return Guest(prepared, system, loaded, None, standalone.surroundings(types, warn), None, standalone, warn=warn)
+        snapshots = GuestSnapshots(prepared, system, loaded, None, warn)
+        around = standalone.surroundings(types, warn)
+        return Guest(prepared, system, loaded, None, around, None, standalone, snapshots=snapshots, warn=warn)
     code = _patched_code(prepared, system, loaded, warn)
+    snapshots = GuestSnapshots(prepared, system, loaded, None if code is None else code.sites, warn)
     moved = _moved(system, loaded) if code is None else code.moved
     is_user = user_mode(system.arch, system.engine.live.get)
     host, dtrace = GuestHost(system, is_user), DtraceProvider()
@@ -144,13 +148,13 @@ def build(prepared: Prepared, types: ImageTypes, plug_ins: PlugIns, warn: Callab
         user_symbols=programs if request.users else NoUserSymbols(symbols.object_start),
         locate=moved.locate,
         profile=profile,
-        arm=lambda: _arm(prepared, code, modules),
+        arm=lambda: _arm(prepared, code, modules, snapshots),
         fold=(lambda: None) if code is None else code.fold,
         replays=replays_of(system, profile),
     )
     inlines = inline_clauses(prepared, sites, stacks, rules, memory, loaded.bias)
     log = None if watched is None else _log(prepared, system, watched, symbols, warn)
-    return Guest(prepared, system, loaded, code, surroundings, inlines, log=log, warn=warn)
+    return Guest(prepared, system, loaded, code, surroundings, inlines, snapshots=snapshots, log=log, warn=warn)
 
 
 def _watched(
@@ -176,13 +180,17 @@ def _log(
     return EventLog(prepared.request.log, system, watched, lambda pc: symbols.describe(pc, "stack"), warn)
 
 
-def _arm(prepared: Prepared, code: PatchedCode | None, modules: Sequence[ModuleSites]) -> None:
+def _arm(
+    prepared: Prepared, code: PatchedCode | None, modules: Sequence[ModuleSites], snapshots: GuestSnapshots
+) -> None:
     """Write the breakpoints when a run begins. Only now is an image refused that cannot boot: -l and --call work with
     any."""
     if prepared.call is None:
         refuse_program(prepared.original)
+    snapshots.before_arming()
     if code is not None:
         code.arm()
+    snapshots.armed()
     for one in modules:
         one.arm()
 
