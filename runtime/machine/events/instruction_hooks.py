@@ -1,16 +1,33 @@
 """Instructions that the engine reports -> the exception model, or what turns address translation on."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import Protocol
 
-from kinst.runtime.machine.exception_model import SystemRegister
+from kinst.runtime.engine.qiling_machine import QilingMachine
+from kinst.runtime.machine.address_space import AddressSpace
+from kinst.runtime.machine.cpu import VirtualCpu
+from kinst.runtime.machine.exception_model import ExceptionModel, SystemRegister
+from kinst.runtime.machine.memory import PhysicalMemory
 from kinst.runtime.machine.translation_switch import TranslationSwitch
-
-if TYPE_CHECKING:
-    from kinst.runtime.machine.system import System
+from kinst.targets.arch.facts import ArchFacts
 
 
-def hook_instructions(system: "System") -> None:
+class Hooked(Protocol):
+    """The machine: `kinst.runtime.machine.system.System`."""
+
+    arch: ArchFacts
+    engine: QilingMachine
+    memory: PhysicalMemory
+    space: AddressSpace
+    current: VirtualCpu
+    exceptions: ExceptionModel
+
+    def notice_deadlines(self) -> None:
+        """Read the deadlines of all timers again."""
+        ...
+
+
+def hook_instructions(system: Hooked) -> None:
     """Have the exception model handle what it knows: instructions by name, and accesses of system registers."""
     exceptions = system.exceptions
     for name in sorted(exceptions.instructions):
@@ -35,7 +52,7 @@ def hook_instructions(system: "System") -> None:
     system.engine.on_system_registers(known, read, write)
 
 
-def code_watch(system: "System") -> Callable[[int], None]:
+def code_watch(system: Hooked) -> Callable[[int], None]:
     """A function that is called with each physical page before its code runs."""
     bits = system.arch.engine.translation_switch
     if bits is None:

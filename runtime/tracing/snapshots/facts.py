@@ -3,9 +3,8 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import unicorn
-
 from kinst.rewriter.shell.kept_files import file_digest, kept_folder
+from kinst.runtime.engine.library import emulator_version
 from kinst.runtime.machine.disk import CopiedDisk, Disk, FileDisk
 from kinst.runtime.tracing.snapshots.format import DiskFacts, Facts, SnapshotError
 from kinst.targets.errors import MachineError, UsageError
@@ -33,7 +32,7 @@ def facts_of(prepared: "Prepared", system: "System") -> Facts:
         rng_seed=configuration.rng_seed,
         has_virtio_console=configuration.has_virtio_console,
         disks=tuple(map(_disk, system.disks)),
-        emulator=f"Unicorn {unicorn.__version__}",
+        emulator=emulator_version(),
     )
 
 
