@@ -20,6 +20,7 @@ snapshot_options: Final = together(
         "--snapshot-at",
         "snapshots",
         group="Run",
+        is_rare=True,
         multiple=True,
         metavar="PROBE=FILE",
         help="When a probe fires for the first time, write a snapshot of the guest to FILE, before the probed "
@@ -30,6 +31,7 @@ snapshot_options: Final = together(
         "--from",
         "start",
         group="Run",
+        is_rare=True,
         type=FileName(path_type=Path, dir_okay=False),
         metavar="FILE",
         help="Continue from a snapshot instead of booting, with any D programs. IMAGE and --disk are those of the run "
