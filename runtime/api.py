@@ -233,6 +233,7 @@ class ImageFile:
             arguments=tuple(arguments),
             options=options_of(options),
             configuration=configuration_of(machine, beside),
+            start=path_of(machine.start),
             machine=machine.board,
             on=machine.on,
             call=call,

@@ -35,6 +35,7 @@ from kinst.runtime.commandline.options import (
     parameter,
     run_options,
 )
+from kinst.runtime.commandline.snapshot_options import snapshot_actions, snapshot_options, with_machine_of_snapshot
 from kinst.runtime.commandline.stage_options import stage_options
 from kinst.runtime.commandline.values import disk, loaded, module, prompt, seconds, size, stage, typed
 from kinst.runtime.dlang.options import OptionError, Options
@@ -81,6 +82,8 @@ _OF_IMAGES: Final = (
     "log",
     "learn",
     "gdb",
+    "start",
+    "snapshots",
 )  # options
 # Options that --read cannot use.
 _OF_RUNS: Final = frozenset(_OF_IMAGES) - {"machine", "debug_file", "force_code", "modules", *READING}
@@ -121,6 +124,7 @@ class _Ordered(Command):
 @log_options
 @learn_options
 @stage_options
+@snapshot_options
 @click.pass_context
 def run(ctx: click.Context, /, words: tuple[str, ...], **given: Any) -> None:  # one for each option
     """Run a kernel or firmware image, emulated, and D programs when probes fire.
@@ -144,6 +148,7 @@ def run(ctx: click.Context, /, words: tuple[str, ...], **given: Any) -> None:  #
         if given["board_from"] is not None:
             click.echo(_board_from(given["board_from"]), nl=False)
             return
+        given = with_machine_of_snapshot(ctx, given)
         image, arguments = _image_and_arguments(words, given)
         check_files(image, given["debug_file"], *given["users"])
         request = _request(ctx, image, arguments, given)
@@ -326,6 +331,7 @@ def _request(ctx: click.Context, image: Path | None, arguments: tuple[str, ...],
     return Request(
         image=image,
         programs=tuple(programs),
+        actions=snapshot_actions(given),
         arguments=arguments,
         options=options,
         configuration=Configuration(
@@ -365,6 +371,7 @@ def _request(ctx: click.Context, image: Path | None, arguments: tuple[str, ...],
         log=log_request(given["log"], given["log_file"]),
         learn=learn,
         gdb=_gdb(given["gdb"], image, given["call"]),
+        start=given["start"],
         is_verbose=given["is_verbose"],
     )
 

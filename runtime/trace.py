@@ -14,6 +14,7 @@ from kinst.runtime.engine.bare_qiling import BareQiling
 from kinst.runtime.input.expression import expression
 from kinst.runtime.input.typist import Keyboard, lines_to_type
 from kinst.runtime.machine.configuration import End
+from kinst.runtime.machine.snapshots.snapshot import Snapshot
 from kinst.runtime.tracing.guests.guest import Guest
 from kinst.runtime.tracing.host.ending import Ending
 from kinst.runtime.tracing.host.guest_view import GuestView
@@ -190,6 +191,43 @@ class Trace(Reader):
         if end is End.INTERRUPTED:
             raise KeyboardInterrupt
         return end
+
+    def snapshot(self, file: Path | str | None = None) -> Snapshot:
+        """The guest as it is now, between two runs: memory, CPUs, devices, disks and time. What was recorded, and D's
+        variables, are not part of it. With `file`, it is written there as well, for `Machine(start=...)` and
+        `kinst-run --from`.
+
+        Raises:
+            MachineError: something of it cannot be kept, such as a disk that is written itself.
+            UsageError: the guest runs under QEMU, or was called and not booted.
+
+        Example:
+            >>> with open_image("samples/kernel-arm64.elf") as image:
+            ...     trace = image.trace(machine=Machine(clock="icount"))
+            ...     _ = trace.run(seconds=0.01)
+            ...     before, _ = trace.snapshot(), trace.run(seconds=0.005)
+            ...     first = trace.console
+            ...     trace.restore(before)
+            ...     _ = trace.run(seconds=0.005)
+            ...     trace.guest.system.clock.now() - before.time
+            5000000
+        """
+        snapshots = self.guest.snapshots
+        if file is not None:
+            snapshots.begin()
+            snapshots.write(Path(file))
+        return snapshots.take()
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Return the guest to a snapshot of this trace, between two runs. Probes stay as they are, and what was
+        recorded and printed is not taken back.
+
+        Raises:
+            UsageError: the run is over.
+        """
+        if self._let.running.ending is not None:
+            raise UsageError(f"the run is over: {self._let.running.ending.reason}")
+        self.guest.snapshots.restore(snapshot)
 
     def type(self, data: bytes) -> None:
         """Type keys on the guest's console, at once."""

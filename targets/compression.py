@@ -7,7 +7,8 @@ import bz2
 import lzma
 import zlib
 from collections.abc import Callable
-from typing import Final
+from contextlib import AbstractContextManager
+from typing import BinaryIO, Final
 
 from kinst.targets.errors import ImageError
 
@@ -131,3 +132,27 @@ _FORMATS: Final[tuple[tuple[bytes, str, _Decompress], ...]] = (
     (b"BZh", "bzip2", _bzip2),
     (b"\x5d\x00\x00", "lzma", _xz),
 )
+
+
+def zstd_writer(file: BinaryIO) -> AbstractContextManager[BinaryIO]:
+    """What compresses all that is written to it into one frame of a file, which stays open. At level 1, with two
+    threads: memory of a kernel is written as fast as a disk takes it, and higher levels make it hardly smaller."""
+    import zstandard
+
+    return zstandard.ZstdCompressor(level=1, threads=2).stream_writer(file, closefd=False)
+
+
+def zstd_reader(file: BinaryIO) -> Callable[[int], bytes]:
+    """What gives the next bytes of the frame that a file is at, fewer only at its end. Raises ValueError: it is
+    damaged."""
+    import zstandard
+
+    stream = zstandard.ZstdDecompressor(max_window_size=1 << 27).stream_reader(file, closefd=False)
+
+    def read(size: int) -> bytes:
+        try:
+            return stream.read(size)
+        except zstandard.ZstdError as error:
+            raise ValueError(str(error)) from None
+
+    return read

@@ -7,8 +7,8 @@ Devices are not accessed: to read a register of a device may change the device.
 from collections.abc import Iterator
 from typing import Final
 
-from kinst.runtime.machine.address_space import Stage
 from kinst.runtime.machine.loading.loaded import Loaded
+from kinst.runtime.machine.physical.stage import Stage
 from kinst.runtime.machine.system import System
 from kinst.targets.errors import UsageError
 

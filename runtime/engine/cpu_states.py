@@ -14,7 +14,11 @@ from kinst.runtime.engine.register_file import RegisterFile
 from kinst.runtime.engine.state_words import StateWords, first_word
 from kinst.runtime.engine.windowed.access_place import AccessPlace
 from kinst.targets.arch.facts import EngineFacts
+from kinst.targets.errors import MachineError
 
+_LANDMARK: Final = 0xC0DE_0000_2468_ACE0
+_PRIVILEGES: Final = (0, 1, 3)  # U, S and M (Privileged Architecture 1.2)
+_DEBUG_REGISTERS: Final = 8  # of amd64, in a state
 _WANTED: Final = 0x80  # a value that every hidden register can hold: mip's machine timer bit, a hart's number
 
 
@@ -36,6 +40,7 @@ class CpuStates:
         self._facts = facts
         self._first_word = 0
         self._files: dict[int, RegisterFile] = {}
+        self._pointers: range | None = None
         self._size: int = library.uc_context_size(handle)
         # Live registers are made twice: the searches need them to write what they look for, and the words' place.
         self._scratch = self.save()
@@ -63,6 +68,58 @@ class CpuStates:
     def free(self, context: ctypes.c_void_p) -> None:
         """Free a copy whose registers nobody uses."""
         self._library.uc_context_free(context)
+
+    def forget(self, context: ctypes.c_void_p) -> None:
+        """Free a copy together with its registers, which nobody uses any more."""
+        self._files.pop(context.value or 0, None)
+        self.free(context)
+
+    def content(self, context: ctypes.c_void_p) -> bytes:
+        """A copy of the CPU's state as bytes, which any engine of this release for the machine can continue from.
+
+        Raises:
+            MachineError: it has addresses of this process.
+        """
+        content = ctypes.string_at((context.value or 0) + self._head(context), self._size - self._head(context))
+        if any(content[place] for place in self._breakpoints()):
+            raise MachineError("the guest has set a hardware breakpoint, which is in this process only")
+        return content
+
+    def put(self, context: ctypes.c_void_p, content: bytes) -> None:
+        """Make a copy of the CPU's state what `content` gave. Raises MachineError: that is of another release."""
+        head = self._head(context)
+        if len(content) != self._size - head:
+            raise MachineError(f"a CPU's state has {len(content):,} bytes, and {self._size - head:,} here")
+        if any(content[place] for place in self._breakpoints()):
+            raise MachineError("a CPU's state has addresses of another process")
+        ctypes.memmove((context.value or 0) + head, content, len(content))
+        # The emulator chooses a TLB by it, without a check.
+        name = self._facts.privilege
+        if name is not None and self.registers_of(context).get(name) not in _PRIVILEGES:
+            raise MachineError(f"a CPU's state has a {name} that there is not")
+
+    def _head(self, context: ctypes.c_void_p) -> int:
+        """The bytes of Unicorn's own before the state: its struct uc_context begins with the size of the rest."""
+        return self._size - ctypes.c_uint64.from_address(context.value or 0).value
+
+    def _breakpoints(self) -> range:
+        """Where a state has pointers to QEMU's breakpoints, as bytes: behind amd64's debug registers."""
+        if not self._facts.debug_registers:
+            return range(0)
+        if self._pointers is None:
+            first, count = self._facts.debug_registers[0], len(self._facts.debug_registers)
+            original, scratch = self.save(), self.save()
+            try:
+                self.live.set(first, _LANDMARK)
+                self.save_to(scratch)
+                content = ctypes.string_at(scratch.value or 0, self._size)
+                start = content.index(_LANDMARK.to_bytes(8, "little")) - self._head(scratch) + _DEBUG_REGISTERS * 8
+            finally:
+                self.restore(original)
+                self.free(original)
+                self.free(scratch)
+            self._pointers = range(start, start + count * 8)
+        return self._pointers
 
     def registers_of(self, context: ctypes.c_void_p) -> RegisterFile:
         """The registers in a copy. System registers cannot be used safely there: their side effects need a CPU."""

@@ -3,6 +3,7 @@
 import ctypes
 from typing import Final
 
+import unicorn
 from unicorn.unicorn_py3.unicorn import uclib
 
 _Handle: Final = ctypes.c_void_p
@@ -15,3 +16,8 @@ def loaded_library() -> ctypes.CDLL:
     library.uc_strerror.restype = ctypes.c_char_p
     library.uc_context_size.restype = ctypes.c_size_t
     return library
+
+
+def emulator_version() -> str:
+    """Its name and release: what a CPU's state looks like depends on it."""
+    return f"Unicorn {unicorn.__version__}"

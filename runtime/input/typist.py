@@ -65,6 +65,7 @@ class Typist:
         """There is nothing to type yet. `rest`: ns without output after which a guest that polls waits for input."""
         self._system, self._rest = system, rest
         self._lines: deque[_Line] = deque()
+        self._typed: list[_Line] = []
         self._shown = ConsoleLine()
         self._heard = bytearray()  # what is not in `_shown` yet
         self._heard_at = 0
@@ -83,6 +84,21 @@ class Typist:
     def is_idle(self) -> bool:
         """Whether there is nothing to type."""
         return not self._lines
+
+    def state(self) -> tuple[bytes, int, bytes, int, int]:
+        """For a snapshot: what the console's last line shows, when that was, and how many lines were typed."""
+        self._show()
+        return *self._shown.state, self._heard_at, len(self._typed)
+
+    def restore(self, state: tuple[bytes, int, bytes, int, int]) -> None:
+        """Return to what `state` gave. Lines that were typed since then are still to be typed; none of another
+        machine's are."""
+        line, column, unfinished, self._heard_at, typed = state
+        self._shown.restore((line, column, unfinished))
+        self._heard.clear()
+        self._is_searched = False
+        while len(self._typed) > typed:
+            self._lines.appendleft(self._typed.pop())
 
     def on_console(self, data: bytes) -> None:
         """The guest printed something."""
@@ -124,4 +140,5 @@ class Typist:
         """Type a line. What the console shows was the prompt of this line, and not of the next."""
         self._show()
         self._shown.clear()
-        self._system.serial_line.type(self._lines.popleft().data)
+        self._typed.append(self._lines.popleft())
+        self._system.serial_line.type(self._typed[-1].data)

@@ -6,7 +6,6 @@ trampolines' addresses go to the guest's own memory, so trampolines may be at ad
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from enum import Enum
 from typing import TypeVar
 
 from kinst.runtime.engine.qiling_machine import QilingMachine
@@ -14,6 +13,7 @@ from kinst.runtime.machine.bus import Bus
 from kinst.runtime.machine.held_pages import HELD, HeldPages, PartlyCleared
 from kinst.runtime.machine.memory import PhysicalMemory
 from kinst.runtime.machine.physical.frames import MIRROR, MIRROR_SIZE, OPEN_BUS, OPEN_BUS_CODE, PAGE, TRAMPOLINE_FRAMES
+from kinst.runtime.machine.physical.stage import Stage
 from kinst.runtime.machine.physical.unmodelled import Unmodelled
 from kinst.runtime.machine.watching.mirrored_pages import MemoryWatcher, MirroredPages
 from kinst.runtime.machine.watching.open_pages import OpenPages
@@ -26,14 +26,6 @@ _EXECUTE, _READ, _WRITE = int(Permission.EXECUTE), int(Permission.READ), int(Per
 _READ_WRITE, _PAGE_SHIFT, _MOST_BLOCKS = _READ | _WRITE, 12, 1 << 16
 _Answer = TypeVar("_Answer")
 NothingThere = Callable[[int, Access], PageFault | None]
-
-
-class Stage(Enum):
-    """How far the guest has set up its memory."""
-
-    LOADED = "loaded"  # it has not run yet
-    PHYSICAL = "physical"  # it does not translate, or uses tables that its loader made
-    TRANSLATED = "translated"  # only what its own tables map is memory
 
 
 def _forget(_physical: int, _value: int) -> None:
@@ -101,6 +93,17 @@ class AddressSpace:
     def start(self) -> None:
         """Note that the first CPU, whose registers are set, is about to run."""
         self._has_started, self._first_tables = True, self._walker.tables(self._registers)
+
+    @property
+    def started(self) -> tuple[bool, int | None]:
+        """Whether `start` was called, and the tables of that moment."""
+        return self._has_started, self._first_tables
+
+    def continue_from(self, started: tuple[bool, int | None]) -> None:
+        """Note that the guest's state is another's, whose `started` this is."""
+        self._has_started, self._first_tables = started
+        self.forget()
+        self._memory.code_changed()
 
     @property
     def is_physical(self) -> bool:
@@ -201,7 +204,7 @@ class AddressSpace:
             return self._grant_trampoline(frame << 12 | address & 0xFFF, address, access)
         registers = self.held.registers_for(address)
         try:
-            translation = self._translate(address, access, registers, self._store_entry)
+            translation = self._translate(address, access, registers, lambda entry, value: self._store(entry, 8, value))
         except PageFault as fault:
             self.fault = fault
             return None
@@ -288,9 +291,6 @@ class AddressSpace:
             return self._load(physical, 8)
         except MachineError:
             raise GuestError(f"no RAM at {physical:#x}, where the guest has a translation table") from None
-
-    def _store_entry(self, physical: int, value: int) -> None:
-        self._memory.store(physical, 8, value)
 
     def _grant(self, address: int, translation: Translation, access: Access) -> tuple[int, int] | None:
         """The physical address and permissions of the TLB entry; None: a fault."""

@@ -1,6 +1,6 @@
 """System registers of a CPU whose bits nobody knows here: they read as what was written, and it is noted who asked."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -34,6 +34,14 @@ class AssumedRegisters:
     def touched(self) -> list[AssumedRegister]:
         """The registers that were accessed, by name."""
         return sorted(self._registers.values(), key=lambda one: one.name)
+
+    def state(self) -> dict[tuple[int, str], int]:
+        """Their values, for a snapshot: by CPU and name."""
+        return dict(self._values)
+
+    def restore(self, state: Mapping[tuple[int, str], int]) -> None:
+        """Let them have the values that `state` gave. Who asked for them stays as it is."""
+        self._values = dict(state)
 
     def watch(self, watcher: Watcher) -> None:
         """Call `watcher` with each access from now on."""

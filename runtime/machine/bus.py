@@ -42,6 +42,10 @@ class Bus:
         self._starts.insert(at, address)
         self._devices.insert(at, device)
 
+    def devices(self) -> list[tuple[int, Device]]:
+        """All devices, each with its address."""
+        return list(zip(self._starts, self._devices, strict=True))
+
     def watch(self, watcher: BusWatcher | None) -> None:
         """From now on, call `watcher` with each access: with a read after it, with a write before it. None: nobody is
         called, as at first, and that costs an access nothing."""
@@ -109,6 +113,10 @@ class PortBus(Bus):
     def is_used(self) -> bool:
         """Whether any device is attached."""
         return super().is_used or bool(self._whole)
+
+    def devices(self) -> list[tuple[int, Device]]:
+        """All devices, each with its first port."""
+        return [*super().devices(), *((port, device) for (port, _), device in self._whole.items())]
 
     def attach_whole(self, device: Device, address: int) -> None:
         """Let a device answer accesses to all of its ports at once."""

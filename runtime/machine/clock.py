@@ -53,6 +53,10 @@ class MachineClock(Protocol):
         """Begin at 0, between two runs: the machine is switched on again. Runs are short from now on."""
         ...
 
+    def set(self, now: int) -> None:
+        """Between two runs, let it be another time: that of a snapshot."""
+        ...
+
     def stand_still(self, duration: int) -> None:
         """Take back so many nanoseconds of the host's time, which have passed between two turns, so that the guest does
         not notice them."""
@@ -134,6 +138,11 @@ class HostClock:
             self._word.value = -self._start
             if self._wakes is not None:
                 self._wakes -= passed
+
+    def set(self, now: int) -> None:
+        """Let it be another time."""
+        self._start = time.monotonic_ns() - now
+        self._word.value = -self._start
 
     def stand_still(self, duration: int) -> None:
         """Set the clock back."""
@@ -217,6 +226,11 @@ class InstructionClock:
     def restart(self) -> None:
         """Begin at 0. The counter of instructions continues; those so far do not count any more."""
         self._skipped -= self.now()
+        self._note()
+
+    def set(self, now: int) -> None:
+        """Let it be another time."""
+        self._skipped += now - self.now()
         self._note()
 
     def stand_still(self, duration: int) -> None:

@@ -25,6 +25,15 @@ class ConsoleLine:
         """Its visible characters."""
         return bytes(self._shown)
 
+    @property
+    def state(self) -> tuple[bytes, int, bytes]:
+        """All of it, for a snapshot: characters, column, and the beginning of an escape sequence."""
+        return bytes(self._shown), self._column, self._unfinished
+
+    def restore(self, state: tuple[bytes, int, bytes]) -> None:
+        """Return to what `state` gave."""
+        self._shown[:], self._column, self._unfinished = state
+
     def clear(self) -> None:
         """Begin an empty line."""
         self._shown.clear()

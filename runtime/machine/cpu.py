@@ -105,6 +105,13 @@ class VirtualCpu:
         """Note that its state was saved, since the engine gets another CPU's."""
         self.registers = saved
 
+    def restore(self, saved: RegisterFile, lines: int, state: tuple[bool, bool, bool]) -> None:
+        """Note that it has another state, which is saved, with these inputs, and in no trampoline. `state`: whether it
+        is on, waits, and was started at any time."""
+        self.registers, self.lines, self.have_lines_changed = saved, lines, True
+        self.is_on, self.is_waiting, self.was_started = state
+        self.fired.clear()
+
     def took_changes(self) -> bool:
         """Whether interrupt inputs changed since the last time, or the engine does not have them."""
         changed, self.have_lines_changed = self.have_lines_changed, False

@@ -9,7 +9,7 @@ import mmap
 import os
 import stat
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from pathlib import Path
 from typing import Final, Protocol
@@ -22,6 +22,10 @@ _PAGE: Final = 4096
 _CHECKED: Final = 4096  # pages that are copied between two checks of the host's memory
 _LEFT: Final = 256 << 20  # bytes of the host's memory that copies leave
 _MAP_NORESERVE: Final = getattr(mmap, "MAP_NORESERVE", 0x4000)  # Python names it from 3.13 on
+
+
+class Content(dict[int, bytes]):
+    """What a memory has, by page: those that are not empty, or not as they were."""
 
 
 class DiskMode(Enum):
@@ -125,6 +129,17 @@ class FileDisk:
         """Write to the file. Raises OSError."""
         _check_whole(os.pwritev(self.descriptor, buffers, offset), buffers)
 
+    def state(self) -> tuple[()]:
+        """Nothing, for a snapshot. Raises MachineError: the guest writes to the file itself, which goes on without
+        it."""
+        if not self.is_read_only:
+            name = self.name.decode(errors="replace")
+            raise MachineError(f"disk {name}: is written itself (rw), and a snapshot cannot bring it back: use a copy")
+        return ()
+
+    def restore(self, state: object) -> None:
+        """Do nothing: it has not changed."""
+
     def flush(self) -> None:
         """Wait until it is on the host's disk. Raises OSError."""
         os.fdatasync(self.descriptor)
@@ -182,6 +197,24 @@ class CopiedDisk:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         self._is_copied[first:end] = bytes((1,)) * (end - first)
         self._copies = copies
+
+    def state(self) -> Content:
+        """What the guest has written, for a snapshot."""
+        pages = (at for at, is_copied in enumerate(self._is_copied) if is_copied) if self._copies else ()
+        return Content({at: bytes(self._content[at * _PAGE : (at + 1) * _PAGE]) for at in pages})
+
+    def restore(self, state: Mapping[int, bytes]) -> None:
+        """Return to what `state` gave, of this disk or another one with the same file. Raises OSError: the file has
+        become shorter."""
+        self._check_file()
+        for at in (at for at, is_copied in enumerate(self._is_copied) if is_copied and at not in state):
+            place = slice(at * _PAGE, min((at + 1) * _PAGE, self.size))
+            self._content[place] = os.pread(self.descriptor, place.stop - place.start, place.start)
+        self._is_copied[:] = bytes(len(self._is_copied))
+        for at, content in state.items():
+            self._content[at * _PAGE : at * _PAGE + len(content)] = content
+            self._is_copied[at] = 1
+        self._copies = len(state)
 
     def flush(self) -> None:
         """Do nothing: a copy does not outlive the run."""

@@ -2,9 +2,9 @@
 
 import ctypes
 import mmap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Final
+from typing import Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,11 +31,28 @@ class Region:
         return self.base <= address and address + size <= self.base + self.size
 
 
+class Base(Protocol):
+    """RAM at one moment; see `kinst.runtime.machine.snapshots.ram.RamBase`."""
+
+    def changed(self) -> dict[int, bytes]:
+        """The pages that are not as they were, by number."""
+        ...
+
+    def touched(self) -> list[int]:
+        """The physical pages that may not be as they were."""
+        ...
+
+    def restore(self, changed: Mapping[int, bytes]) -> None:
+        """Let all RAM be as it was, but for these pages."""
+        ...
+
+
 class PhysicalMemory:
     """The machine's RAM; implements `kinst.runtime.machine.machine.Memory`."""
 
     def __init__(self, engine: QilingMachine) -> None:
         self._engine = engine
+        self._base_of_all: Base | None = None
         self.regions: list[Region] = []
         # The first region is the board's RAM, in which the stacks are: most accesses of the trap path are to its words.
         self._base, self._size, self._words = 0, 0, memoryview(b"").cast("Q")
@@ -70,6 +87,16 @@ class PhysicalMemory:
                 memoryview(marks).cast("Q"),
                 ctypes.addressof(ctypes.c_char.from_buffer(marks)),
             )
+
+    @property
+    def base(self) -> Base | None:
+        """What all RAM is a private mapping of, since a snapshot was taken or restored; None: no such thing."""
+        return self._base_of_all
+
+    def keep(self, base: Base) -> None:
+        """Note that all RAM was mapped anew, by `base`, with other content."""
+        self._base_of_all = base
+        self._is_code_stale = True
 
     def add_alias(self, address: int, size: int, target: int) -> None:
         """Let the bytes at `target` be seen at `address` as well, all page-aligned. Code that is changed at one of them

@@ -15,13 +15,14 @@ from kinst.runtime.machine.address_space import AddressSpace
 from kinst.runtime.machine.assumed_registers import AssumedRegisters
 from kinst.runtime.machine.board import BoardFactory
 from kinst.runtime.machine.bus import Bus, PortBus, Window
-from kinst.runtime.machine.clock import LONGEST_SLEEP, MachineClock, new_clock
+from kinst.runtime.machine.clock import LONGEST_SLEEP, new_clock
 from kinst.runtime.machine.configuration import Configuration, End
 from kinst.runtime.machine.cpu import VirtualCpu
 from kinst.runtime.machine.device import Device, Timed
 from kinst.runtime.machine.events.delivery import EventDelivery
+from kinst.runtime.machine.events.instruction_hooks import code_watch, hook_instructions
 from kinst.runtime.machine.events.progress import Progress
-from kinst.runtime.machine.exception_model import Event, Source, SystemRegister
+from kinst.runtime.machine.exception_model import Event, Source
 from kinst.runtime.machine.hooks import NO_HOOKS, Interlude, InterruptWatcher, MachineHooks
 from kinst.runtime.machine.host_alarm import host_alarm
 from kinst.runtime.machine.loading.placed_files import PlacedFiles
@@ -37,7 +38,6 @@ from kinst.runtime.machine.physical.frames import (
 from kinst.runtime.machine.physical.unmodelled import Unmodelled
 from kinst.runtime.machine.serial_line import SerialLine
 from kinst.runtime.machine.timed import TimedDevices
-from kinst.runtime.machine.translation_switch import TranslationSwitch
 from kinst.runtime.machine.unclaimed import unclaimed_around
 from kinst.runtime.machine.watching.accesses import DeviceAccesses
 from kinst.runtime.machine.watching.found_memory import FoundMemory
@@ -52,6 +52,10 @@ from kinst.targets.machines.machine import MachineFacts
 _SLICE: Final = 5_000_000  # ns of a run if nothing else limits it
 _TURN: Final = 1_000_000  # ns of a CPU's turn if there are several CPUs
 _LONGEST: Final = 15  # bytes of an instruction
+
+
+Turn = tuple[int, bool]  # when a CPU's turn ends (ns), and whether its interrupt is pending and masked
+Position = tuple[VirtualCpu, Turn | None]
 
 
 class System:
@@ -71,11 +75,9 @@ class System:
         self.arch = arch_by_name(facts.arch)
         self.engine = QilingMachine(self.arch, lambda: self.finish(End.STOPPED))
         self.command_line = configuration.command_line
-        self.initrd = configuration.initrd
-        self.kaslr_seed = configuration.kaslr_seed
+        self.initrd, self.kaslr_seed = configuration.initrd, configuration.kaslr_seed
         self.device_tree = configuration.device_tree
-        self.files = PlacedFiles(configuration.files, self.arch)
-        self.disks = configuration.disks
+        self.files, self.disks = PlacedFiles(configuration.files, self.arch), configuration.disks
         self.rng_seed = configuration.rng_seed
         self.has_virtio_console = configuration.has_virtio_console
         self.ram_size = facts.ram_size if configuration.memory is None else configuration.memory
@@ -90,24 +92,28 @@ class System:
         self.assumed = AssumedRegisters()
         self._bus, self.ports, self.open_bus = Bus(self._written, known), PortBus(self._written), Bus()
         self.space = AddressSpace(
-            self.engine, self.memory, self._bus, new_walker(self.arch), self._nothing_there, self._code_watch(), known
+            self.engine, self.memory, self._bus, new_walker(self.arch), self._nothing_there, code_watch(self), known
         )
         if known is not None:
             self.engine.map_window(UNMODELLED, UNMODELLED_PAGES * PAGE, Window(self._bus, UNMODELLED))
         self.accesses = DeviceAccesses((self._bus, self.open_bus), self.ports, self.space, self.unmodelled.real)
-        self.clock: MachineClock = new_clock(configuration, self.engine.stop, self.engine.count_instructions)
+        self.clock_kind = configuration.clock
+        self.clock = new_clock(configuration, self.engine.stop, self.engine.count_instructions)
         self._turn_ends = self.exit_code = 0
         self._timed, self._observers = TimedDevices(), TimedDevices()
         self._timed_by_identity: dict[int, Timed] = {}  # devices are not hashable
         self._is_running = self._has_yielded = self.has_run = False
+        self._is_delayed: bool | None = None  # whether the CPU's interrupt is pending and masked; None: between turns
+        self._continues: Position | None = None  # what the next turn begins with
         self._end: End | None = None
         self._wall_limit: int | None = None
         self._hooks = NO_HOOKS  # of the present run
         self._originals: list[Callable[[int, bytes], bytes]] = []
-        self.found_memory = FoundMemory(self.unmodelled, self.memory, self)
+        self.found_memory = FoundMemory(self, lambda at: unclaimed_around(at, facts, self.memory))
         self._interludes: list[Interlude] = [self.found_memory]
         self._interrupt_watchers: list[InterruptWatcher] = []
         self.serial_line = SerialLine()
+        self.kept: dict[str, object] = {}  # what has state() and restore(state) besides devices, for snapshots
         self.cpus = [self._make_cpu(number) for number in range(configuration.cpus)]
         self.current = self.cpus[0]
         self.current.load_into(self.engine.live)
@@ -121,16 +127,12 @@ class System:
         self.engine.map_window(OPEN_BUS, OPEN_BUS_SIZE, Window(self.open_bus, OPEN_BUS))
         self.memory.add_ram(OPEN_BUS_CODE, PAGE)
         self.memory.write(OPEN_BUS_CODE, b"\xff" * PAGE)  # reads of an open bus give ones: so do fetches
-        self._hook_instructions()
+        hook_instructions(self)
         if self.exceptions.interrupt_mask is not None:
             self.engine.watch_interrupt_mask(*self.exceptions.interrupt_mask)
 
     def _nothing_there(self, address: int, access: Access) -> PageFault | None:
         return self.exceptions.nothing_there(self.current, address, access)
-
-    def unclaimed(self, address: int) -> range | None:
-        """The addresses around a physical one at which nothing is; None if something is there."""
-        return unclaimed_around(address, self.facts, self.memory)
 
     # -- construction -------------------------------------------------------------------------------------------------
 
@@ -161,36 +163,6 @@ class System:
 
     def _set_vector(self, number: int, value: int) -> None:
         self.engine.live.set(f"q{number}", value)
-
-    def _hook_instructions(self) -> None:
-        for name in sorted(self.exceptions.instructions):
-            self.engine.on_instruction(name, lambda name=name: self.exceptions.instruction(self.current, name))  # type: ignore[misc]
-        if not self.exceptions.system_registers:
-            return
-        known = {
-            (register.op0, register.op1, register.crn, register.crm, register.op2): register
-            for register in self.exceptions.system_registers
-        }
-
-        def read(encoding: tuple[int, int, int, int, int]) -> int | None:
-            register: SystemRegister | None = known.get(encoding)
-            return None if register is None else self.exceptions.read_register(self.current, register)
-
-        def write(encoding: tuple[int, int, int, int, int], value: int) -> bool:
-            register = known.get(encoding)
-            is_done = register is not None and self.exceptions.write_register(self.current, register, value)
-            self._timed.each(self.notice_deadline)  # a write to a timer's register is no write to a device's window
-            return is_done
-
-        self.engine.on_system_registers(known, read, write)
-
-    def _code_watch(self) -> Callable[[int], None]:
-        """A function that is called with each physical page before its code runs."""
-        bits = self.arch.engine.translation_switch
-        if bits is None:
-            return lambda _page: None
-        switch = TranslationSwitch(self.engine, bits, lambda found: self.exceptions.turn_on(self.current, found))
-        return lambda page: switch.search(self.memory, page) if self.space.is_physical else None
 
     # -- what boards and devices use ----------------------------------------------------------------------------------
 
@@ -247,6 +219,10 @@ class System:
         timed = self._timed_by_identity.get(id(device))
         if timed is not None:
             self.notice_deadline(timed)
+
+    def notice_deadlines(self) -> None:
+        """See `notice_deadline`, of all timers."""
+        self._timed.each(self.notice_deadline)
 
     def notice_deadline(self, timed: Timed) -> None:
         """Shorten the CPU's turn if the guest has set a timer that is due before its end."""
@@ -319,28 +295,57 @@ class System:
         return self._end is not None or self._wall_left() == 0
 
     def _turn(self, limit: int | None) -> None:
+        (cpu, turn), self._continues = self.position, None
+        self._load(cpu)
+        if turn is not None:
+            self._show_lines(cpu)
+            self._turn_ends, is_delayed = turn
+            self._run_turn(cpu, self._advance(self._observers), is_delayed=is_delayed)
+            return
         self.serial_line.look()
         deadline, observed = self._advance(self._timed), self._advance(self._observers)
         if self._end is not None:  # a watchdog's, or an exit() of a clock's clause
             return
-        cpu = self._next_cpu()
-        if cpu is None:
+        following = self._next_cpu()
+        if following is None:
             self.serial_line.wait()
-            cpu = self._next_cpu()
-        if cpu is None:
+            following = self._next_cpu()
+        if following is None:
             self._idle(deadline, observed, limit)
             return
-        self._load(cpu)
+        self._load(cpu := following)
         is_delayed = self._take_interrupt(cpu)
         now, length = self.clock.now(), _SLICE if len(self.cpus) == 1 else _TURN
         # At least 1 ns: a device whose deadline has passed again must not keep all CPUs from running.
         self._turn_ends = min([now + length, *(max(now + 1, one) for one in (deadline, limit) if one is not None)])
-        is_cut, self._has_yielded = True, False
-        while is_cut and not self._has_yielded:  # an observer may end the run
-            stop = self._run_engine(cpu, observed, is_delayed=is_delayed)
-            is_cut = self._is_cut(cpu, stop, observed, is_delayed=is_delayed)
-            observed = self._advance(self._observers) if is_cut else None
+        self._run_turn(cpu, observed, is_delayed=is_delayed)
+
+    def _run_turn(self, cpu: VirtualCpu, observed: int | None, *, is_delayed: bool) -> None:
+        is_cut, self._has_yielded, self._is_delayed = True, False, is_delayed
+        try:
+            while is_cut and not self._has_yielded:  # an observer may end the run
+                stop = self._run_engine(cpu, observed, is_delayed=is_delayed)
+                is_cut = self._is_cut(cpu, stop, observed, is_delayed=is_delayed)
+                observed = self._advance(self._observers) if is_cut else None
+        finally:
+            self._is_delayed = None
         self._hooks.after_turn()
+
+    @property
+    def position(self) -> Position:
+        """Whose turn it is, or was, and that turn if it is under way."""
+        if self._continues is not None:
+            return self._continues
+        return self.current, None if self._is_delayed is None else (self._turn_ends, self._is_delayed)
+
+    def continue_at(self, position: Position, exit_code: int) -> None:
+        """Between two runs: let the next run begin as `position` was in another. The state of all CPUs was restored."""
+        self._continues, self.exit_code = position, exit_code
+        self.current = cpu = position[0]
+        self.engine.states.restore(cpu.context)
+        cpu.load_into(self.engine.live)
+        self.trap.run_as(cpu.number, cpu.fired)
+        self.engine.count_for(cpu.number)
 
     def _is_cut(self, cpu: VirtualCpu, stop: Stop, observed: int | None, *, is_delayed: bool) -> bool:
         """Whether a run was ended only by interludes or observers: the turn continues then, since its end is visible to

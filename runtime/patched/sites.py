@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from kinst.runtime.hits.actions import called_at, delivery_of, reads_of
 from kinst.runtime.hits.deciding import ArgumentRegisters, Displaced, ProbeActions, SiteDeliveries
 from kinst.runtime.patched.call_blocks import Block, no_blocks
+from kinst.runtime.patched.scattered import scatter
 from kinst.runtime.patched.spare_trampolines import SpareTrampolines, whole_slot
 from kinst.runtime.patched.static_gates import StaticMarks, gated
 from kinst.runtime.patched.trampoline_ends import end_with_jumps, target_of
@@ -105,10 +106,11 @@ class SiteTable:
         self.identifiers = self.manifest.identifiers  # identifiers of the probes, by row
         self._order = np.argsort(self.identifiers, kind="stable")
         self._is_patched = ~self.manifest.is_deferred  # sites that have a breakpoint in the file
+        self._is_overwritten = np.zeros(len(self._addresses), np.bool_)
         self.is_wanted = np.ones(len(self._addresses), np.bool_)  # sites with an enabled probe
         self.at_blocks = np.zeros(len(self._addresses), np.bool_)  # sites that need no breakpoint: see `BlockSites`
         self.is_armed = self._is_patched.copy()  # sites at which memory has a breakpoint: at first that of the file
-        self._marks = StaticMarks(patched.loaded)
+        self.static_marks = StaticMarks(patched.loaded)
         self.is_stale = True  # memory is not yet armed for what is enabled
         self._deliveries: SiteDeliveries | None = None  # None: another decision is due
         self._fill: Callable[[int, bytes], None] | None = None  # writes a trampoline; None: they are not in memory
@@ -144,6 +146,11 @@ class SiteTable:
             if left:
                 self._planted[row] = left
         self._change()
+
+    def leave_out(self, overwritten: NDArray[np.bool_], gone: NDArray[np.bool_]) -> None:
+        """Never write to sites that are overwritten where the image was loaded; those gone are in no copy either."""
+        self._is_overwritten = overwritten
+        self._is_patched &= ~gone
 
     def _change(self) -> None:
         self.is_stale = True
@@ -200,13 +207,14 @@ class SiteTable:
         self.is_wanted = self.active_sites
         self.at_blocks = self.deliveries.is_at_block.copy()
         self.is_armed = self.is_wanted & self._is_patched & ~self.at_blocks
-        for size, rows in self._by_size():
+        for size, every in self._by_size():
+            rows = every[~self._is_overwritten[every]]
             addresses = self._addresses[rows] + np.uint64(self._patched.loaded.bias % (1 << 64))
             content = self._content(rows, size)
             for virtual, physical, length in self._patched.loaded.segments:
                 with memory.code(physical, length) as code:
-                    _scatter(code, virtual, addresses, content)
-        self._marks.set(memory, self._enabled_static())
+                    scatter(code, virtual, addresses, content)
+        self.static_marks.set(memory, self._enabled_static())
         # The hits of sites are made again for what is enabled now; the ends of trampolines stay, for a CPU may be in
         # one.
         trap.remove([address for address in trap.hits if address not in trap.trampolines])
@@ -221,7 +229,7 @@ class SiteTable:
     def show_armed(self, address: int, text: NDArray[np.uint8]) -> None:
         """Arm `text`, a copy of the image's bytes from a link address on, as memory is armed."""
         for size, rows in self._by_size():
-            _scatter(text, address, self._addresses[rows], self._content(rows, size))
+            scatter(text, address, self._addresses[rows], self._content(rows, size))
 
     def _by_size(self) -> Iterator[tuple[int, NDArray[np.intp]]]:
         """The rows of the sites that are patched in the file, by the size of their instructions."""
@@ -490,11 +498,3 @@ class SiteTable:
         """The rows of the sites that may have a byte in a range."""
         bounds = np.array([max(address - _LONGEST, 0), min(address + size, 2**64 - 1)], np.uint64)
         return np.arange(*np.searchsorted(self._addresses, bounds))
-
-
-def _scatter(memory: NDArray[np.uint8], start: int, addresses: NDArray[np.uint64], content: NDArray[np.uint8]) -> None:
-    """Write rows of bytes at those addresses that are in `memory`, which begins at `start`."""
-    offsets = addresses - np.uint64(start)
-    inside = offsets < np.uint64(len(memory))
-    places = offsets[inside].astype(np.int64)[:, None] + np.arange(content.shape[1])
-    memory[places] = content[inside]

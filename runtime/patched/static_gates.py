@@ -5,7 +5,7 @@ that makes the arguments. A probe at the function that all of them call fires th
 once.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from kinst.runtime.patched.call_blocks import Block, block_at
@@ -108,11 +108,13 @@ class StaticMarks:
     def __init__(self, loaded: "Loaded") -> None:
         """No probe is enabled yet."""
         self._loaded = loaded
+        self._memory: GuestRam | None = None  # in which the marks are
         self._counted: set[int] = set()
         self._words: dict[tuple[int, int], int] = {}  # (address, size) -> the value there in place of 0
 
     def set(self, memory: "GuestRam", enabled: Iterable[tuple[int, StaticProbe]]) -> None:
         """Write the marks for exactly these enabled probes: (identifier, probe)."""
+        self._memory = memory
         counted: set[int] = set()
         words: dict[tuple[int, int], int] = {}
         for identifier, probe in enabled:
@@ -126,6 +128,17 @@ class StaticMarks:
         for address, size in self._words.keys() | words.keys():
             self._write(memory, address, words.get((address, size), 0).to_bytes(size, "little"))
         self._counted, self._words = counted, words
+
+    def own_bytes(self) -> Iterator[tuple[int, bytes]]:
+        """What would be in memory if no probe were enabled: physical addresses and bytes."""
+        for address in self._counted:
+            physical = self._loaded.physical(address)
+            if physical is not None and self._memory is not None and self._memory.has(physical, 2):
+                yield physical, (self._memory.load(physical, 2) - 1 & 0xFFFF).to_bytes(2, "little")
+        for address, size in self._words:
+            physical = self._loaded.physical(address)
+            if physical is not None:
+                yield physical, bytes(size)
 
     def _add(self, memory: "GuestRam", address: int, difference: int) -> None:
         physical = self._loaded.physical(address)

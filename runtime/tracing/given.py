@@ -50,6 +50,7 @@ class Machine:
         kaslr_seed: 64 bits for a kernel that moves to a random address; default: it does not move.
         rng_seed: gives the guest a virtio source of random numbers, which follow from it.
         virtio_console: gives it a virtio console beside the serial line.
+        start: a snapshot to continue from, in place of a boot: the same image, disks and machine; default: none.
         on_panic: "end": the run ends when the guest's kernel has panicked and will not restart; "continue": it goes on.
 
     Raises:
@@ -80,6 +81,7 @@ class Machine:
     rng_seed: int | None = None
     virtio_console: bool = False
     on_panic: OnPanic = "end"
+    start: PathLike | None = None
 
     def __post_init__(self) -> None:
         _check_word("clock", self.clock, get_args(ClockName))

@@ -13,8 +13,8 @@ from kinst.targets.packed.reading import AS_IT_SAYS, Reading
 from kinst.targets.values import dataclass
 
 if TYPE_CHECKING:
-    from kinst.runtime.tracing.beside_file import BesideFile
     from kinst.runtime.debugger.address import DebuggerAddress
+    from kinst.runtime.tracing.beside_file import BesideFile
     from kinst.runtime.tracing.hits import PythonAction
     from kinst.runtime.tracing.host.learn_request import LearnRequest
     from kinst.runtime.tracing.host.log_request import LogRequest
@@ -55,6 +55,7 @@ class Request:
     log: "LogRequest | None" = None  # events that are told of as they happen
     learn: "LearnRequest | None" = None  # where to keep what leaves polls of registers that nobody models
     gdb: "DebuggerAddress | None" = None  # where a debugger is awaited before the guest runs
+    start: Path | None = None  # the snapshot that the guest begins with, in place of a boot
     is_verbose: bool = False  # whether more is reported about a run that is over
 
     @property

@@ -20,7 +20,7 @@ from kinst.runtime.tracing.outputs import Consumer, check_possible, opened, outp
 from kinst.runtime.tracing.request import Request
 from kinst.runtime.tracing.subject import Subject
 from kinst.runtime.tracing.tracing import Tracing, everything
-from kinst.targets.errors import GuestError, KinstError
+from kinst.targets.errors import GuestError, KinstError, UsageError
 from kinst.targets.signals import caught
 from kinst.targets.values import dataclass
 
@@ -71,8 +71,20 @@ def run(request: Request, limits: Limits, options: RunOptions, build: "Build | N
     if options.is_check and not has_programs:
         tracing.check()  # of libraries alone
         return 0
+    attach_snapshots(tracing)
     enable(tracing, options)
     return 0 if options.is_check else _trace(tracing, limits, options)
+
+
+def attach_snapshots(tracing: Tracing) -> None:
+    """Tell the actions of --snapshot-at of the guest. Raises UsageError: it is not in our machine."""
+    from kinst.runtime.tracing.snapshots.at_probe import SnapshotAt
+
+    for action in tracing.request.actions:
+        if isinstance(action.call, SnapshotAt):
+            if tracing.guest is None:
+                raise UsageError("--snapshot-at: there are snapshots of our own machine only, with an image")
+            action.call.attach(tracing.guest.snapshots)
 
 
 def _subject(request: Request, build: "Build") -> Subject:

@@ -387,5 +387,6 @@ AMD64 = ArchFacts(
         privilege=None,
         words=_WORDS,
         landmarks=_LANDMARKS,
+        debug_registers=("dr0", "dr1", "dr2", "dr3"),
     ),
 )

@@ -328,5 +328,6 @@ ARM64 = ArchFacts(
         privilege=None,
         words=_WORDS,
         landmarks=_LANDMARKS,
+        debug_registers=(),
     ),
 )

@@ -61,6 +61,8 @@ class EngineFacts:
     # confirm that the state is laid out so. Offsets count from the first of these.
     words: Mapping[str, tuple[int, int]]
     landmarks: Mapping[str, int]
+    # Registers of breakpoints that its state has pointers to, behind them; empty: it has none.
+    debug_registers: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)

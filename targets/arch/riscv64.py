@@ -320,5 +320,6 @@ RISCV64 = ArchFacts(
         privilege="priv",
         words={},
         landmarks={},
+        debug_registers=(),
     ),
 )

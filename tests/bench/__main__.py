@@ -8,7 +8,8 @@ made: see `tests.bench.attached`; what a probe of memory costs: see `tests.bench
 information of a kernel costs: see `tests.bench.debuginfo`; what gdb on QEMU's stub takes for one: see
 `tests.bench.gdb`; what rewriting takes: see `tests.bench.bulk`; and what records of a guest under QEMU cost: see
 `tests.bench.records`. Last boots of Linux without probes and with all functions counted, beside QEMU: see
-`tests.bench.linux`; and what these and a hit take under QEMU (`kinst-run --on`): see `tests.bench.live`.
+`tests.bench.linux`; what a start from a snapshot costs: see `tests.bench.snapshots`; and what these and a hit
+take under QEMU (`kinst-run --on`): see `tests.bench.live`.
 
 Each row says how many probes are enabled and how many functions are called in turn. With 10,000 functions called in
 turn every call, plain or probed, misses Unicorn's cache of jump targets, and that shows in all columns.
@@ -22,7 +23,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from kinst.runtime.hits.actions import NOTHING, Reads
-from tests.bench import attached, bulk, clauses, debuginfo, gdb, linux, live, records, watched
+from tests.bench import attached, bulk, clauses, debuginfo, gdb, linux, live, records, snapshots, watched
 from tests.bench.alone import AloneRun
 from tests.bench.baselines import QilingRun
 from tests.bench.ours import OurRun
@@ -149,6 +150,7 @@ def main() -> None:
     bulk.main()
     records.main()
     linux.main()
+    snapshots.main()
     live.main()
 
 

@@ -28,7 +28,7 @@ _SCALARS: Final = st.one_of(
         ("\x1b[31m", "\u202e", "\ud800", "/dev/zero", "/", "\0", "", "state", "functions", "copies", "NaN")
     ),
 )
-_VALUES: Final = st.recursive(
+VALUES: Final = st.recursive(
     _SCALARS,
     lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.text(max_size=6), inner, max_size=3)),
     max_leaves=6,
@@ -37,15 +37,15 @@ Step = str | int
 Change = tuple[tuple[int, ...], Any]  # where in the answer, by the numbers of its members; what is there instead
 
 
-def _changed(value: Any, path: tuple[int, ...], what: Any) -> Any:
+def changed(value: Any, path: tuple[int, ...], what: Any) -> Any:
     """A copy of a JSON value with something else at a path, which leads into it as far as it goes."""
     if not path or not isinstance(value, dict | list) or not value:
         return what
     number, rest = path[0] % len(value), path[1:]
     if isinstance(value, list):
-        return [_changed(one, rest, what) if at == number else one for at, one in enumerate(value)]
+        return [changed(one, rest, what) if at == number else one for at, one in enumerate(value)]
     chosen = list(value)[number]
-    return {key: _changed(one, rest, what) if key == chosen else one for key, one in value.items()}
+    return {key: changed(one, rest, what) if key == chosen else one for key, one in value.items()}
 
 
 def _foreign(path: Path) -> None:
@@ -110,7 +110,7 @@ def _run(drawn: tuple[tuple[Change, ...], bytes | None, int], folder: Path) -> N
     changes, raw, how = drawn
     said, name, value = _right()
     for path, what in changes:
-        value = _changed(value, path, what)
+        value = changed(value, path, what)
     kept = folder / "home" / name
     for part in reversed(kept.parents[:4]):
         part.mkdir(mode=0o700, exist_ok=True)
@@ -123,7 +123,7 @@ def _run(drawn: tuple[tuple[Change, ...], bytes | None, int], folder: Path) -> N
     _asked(folder / "home", "--format", "json")
 
 
-_CHANGES: Final = st.lists(st.tuples(st.lists(st.integers(0, 20), max_size=6).map(tuple), _VALUES), max_size=3).map(
+_CHANGES: Final = st.lists(st.tuples(st.lists(st.integers(0, 20), max_size=6).map(tuple), VALUES), max_size=3).map(
     tuple
 )
 _RAW: Final = st.one_of(

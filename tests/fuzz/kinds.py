@@ -17,6 +17,7 @@ from tests.fuzz.modules import MODULES
 from tests.fuzz.pci import PCI
 from tests.fuzz.programs import PROGRAMS
 from tests.fuzz.rings import RINGS
+from tests.fuzz.snapshots import SNAPSHOTS
 from tests.fuzz.traffic import TRAFFIC
 from tests.fuzz.types_and_names import BTF, NAMES, SYMBOLS
 from tests.fuzz.virtio import VIRTIO
@@ -52,6 +53,7 @@ KINDS: Final[dict[str, Kind]] = {
         CACHES,
         RINGS,
         DEBUGGERS,
+        SNAPSHOTS,
         *HOST_CODE,
     )
 }

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from kinst.runtime.clauses.guest.guest_memory import Translate
-from kinst.runtime.machine.address_space import Stage
+from kinst.runtime.machine.physical.stage import Stage
 
 _LOW: Final = 0xFFFF_FFFF
 

@@ -80,5 +80,24 @@ class Guarded:
         except Exception as error:
             raise self._failed("write", error) from error
 
+    def state(self) -> Any:
+        """What the device says of itself for a snapshot: numbers, texts, bytes and containers of these. Raises
+        MachineError: it has no methods for it."""
+        if not (callable(getattr(self._device, "state", None)) and callable(getattr(self._device, "restore", None))):
+            raise MachineError(
+                f"devices.{self._name}: has no snapshots: a device of your own needs methods state() and restore(state)"
+            )
+        try:
+            return self._device.state()  # type: ignore[attr-defined]
+        except Exception as error:
+            raise self._failed("state", error) from error
+
+    def restore(self, state: Any) -> None:
+        """Return the device to what it said. Raises MachineError for whatever it raises."""
+        try:
+            self._device.restore(state)  # type: ignore[attr-defined]
+        except Exception as error:
+            raise self._failed("restore", error) from error
+
     def _failed(self, what: str, error: Exception) -> MachineError:
         return MachineError(f"devices.{self._name}: {what}() failed: {type(error).__name__}: {error}")

@@ -58,7 +58,7 @@ class PlainArm64:
         """Attach the devices, write the device tree, and start CPU 0."""
         machine, facts = self._machine, self._machine.facts
         assert facts.start is not None, "a plain board says how it starts"
-        self.exceptions.start()
+        self.exceptions.start(self._reset)
         machine.attach_timed(self._timer)
         for name in facts.devices:
             self._attach(name)
@@ -89,8 +89,10 @@ class PlainArm64:
         return no_line if self._gic is None or number >= _INTERRUPTS - PRIVATE else self._gic.spi(number)
 
     def _start_cpu(self, cpu: Cpu, entry: int, argument: int) -> None:
-        midr = self._machine.facts.midr
-        self.exceptions.reset_before_running(cpu, lambda loaded: reset(loaded, entry, argument, self._level, midr))
+        self.exceptions.reset_before_running(cpu, entry, argument)
+
+    def _reset(self, cpu: Cpu, entry: int, argument: int) -> None:
+        reset(cpu, entry, argument, self._level, self._machine.facts.midr)
 
 
 BOARD: BoardFactory = PlainArm64

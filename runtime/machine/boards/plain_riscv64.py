@@ -32,6 +32,7 @@ class PlainRiscv64:
         """Attach the devices, write the device tree, and start the harts."""
         machine, start = self._machine, self._machine.facts.start
         assert start is not None, "a plain board says how it starts"
+        self.exceptions.on_reset(reset)
         clint = self._clint()
         machine.attach_timed(clint)
         for name in machine.facts.devices:
@@ -70,7 +71,7 @@ class PlainRiscv64:
         return no_line if self._plic is None else self._plic.line(number)
 
     def _start_hart(self, cpu: Cpu, entry: int, argument: int) -> None:
-        self.exceptions.reset_before_running(cpu, lambda loaded: reset(loaded, entry, argument))
+        self.exceptions.reset_before_running(cpu, entry, argument)
 
 
 def _plic(machine: Machine) -> Plic | None:

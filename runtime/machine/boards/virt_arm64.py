@@ -68,7 +68,7 @@ class VirtArm64:
     def start(self, image: Loaded) -> None:
         """Attach the devices, write the FDT and start CPU 0."""
         machine = self._machine
-        self.exceptions.start()
+        self.exceptions.start(self._reset)
         machine.attach_timed(self._timer)
         _attach_devices(machine, self._gic)
         machine.attach_timed(EventLoopWatch(machine, image, has_el2=self.exceptions.has_el2))
@@ -79,7 +79,7 @@ class VirtArm64:
         self._reset(machine.cpus[0], image.physical_entry, address)
 
     def _start_cpu(self, cpu: Cpu, entry: int, argument: int) -> None:
-        self.exceptions.reset_before_running(cpu, lambda loaded: self._reset(loaded, entry, argument))
+        self.exceptions.reset_before_running(cpu, entry, argument)
 
     def _reset(self, cpu: Cpu, entry: int, argument: int) -> None:
         reset(cpu, entry, argument, 2 if self.exceptions.has_el2 else 1)

@@ -60,6 +60,7 @@ class VirtRiscv64:
     def start(self, image: Loaded) -> None:
         """Attach the devices, write the FDT, start the harts with a0 = hartid and a1 = FDT."""
         machine = self._machine
+        self.exceptions.on_reset(reset)
         is_kernel = _is_next_stage(machine, image)
         clint = self._make_clint(machine, SSIP if is_kernel else MSIP, STIP if is_kernel else MTIP)
         plic = _attach(machine, clint)
@@ -93,7 +94,7 @@ class VirtRiscv64:
         reset(machine.cpus[0], entry, fdt)
 
     def _start_hart(self, cpu: Cpu, entry: int, argument: int) -> None:
-        self.exceptions.reset_before_running(cpu, lambda loaded: reset(loaded, entry, argument))
+        self.exceptions.reset_before_running(cpu, entry, argument)
 
 
 def _attach(machine: Machine, clint: Clint) -> Plic:

@@ -106,6 +106,9 @@ IDENTITY: Mapping[SystemRegister, tuple[int, int]] = {  # register -> its value 
 }
 
 
+Reset = Callable[["Cpu", int, int], None]  # a CPU, where it begins, and its argument
+
+
 class Firmware(Protocol):
     """What answers hvc or smc below the guest (PSCI)."""
 
@@ -135,7 +138,8 @@ class Arm64Exceptions:
     midr: int | None = None  # the value of MIDR_EL1; None: Unicorn's
     _taken: TakenWatcher | None = field(default=None, init=False)
     _is_started: bool = field(default=False, init=False)
-    _resets: dict[int, Callable[["Cpu"], None]] = field(default_factory=dict, init=False)
+    _reset: Reset | None = field(default=None, init=False)
+    _resets: dict[int, tuple[int, int]] = field(default_factory=dict, init=False)  # entry and argument, by CPU
 
     interrupt_mask: tuple[str, int, int] | None = ("pstate", MASK_IRQ | MASK_FIQ, 0)
     instructions: frozenset[str] = frozenset()
@@ -155,15 +159,16 @@ class Arm64Exceptions:
         """See `ExceptionModel`."""
         self._taken = watcher
 
-    def start(self) -> None:
-        """Note that the board is started: its devices can be accessed from now on."""
-        self._is_started = True
+    def start(self, reset: Reset) -> None:
+        """Note that the board is started: its devices can be accessed from now on. `reset` sets the registers of a CPU
+        that is switched on."""
+        self._is_started, self._reset = True, reset
         self.debug.start()
 
-    def reset_before_running(self, cpu: "Cpu", reset: Callable[["Cpu"], None]) -> None:
-        """Let `reset` set the registers of a CPU that is switched on, once the engine has loaded it: Unicorn crashes
-        when a system register is written in a saved state."""
-        self._resets[cpu.number] = reset
+    def reset_before_running(self, cpu: "Cpu", entry: int, argument: int) -> None:
+        """Reset a CPU that is switched on, once the engine has loaded it: Unicorn crashes when a system register is
+        written in a saved state."""
+        self._resets[cpu.number] = entry, argument
 
     def turn_on(self, cpu: "Cpu", instruction: int) -> bool:
         """Never called: there is no `translation_switch`."""
@@ -268,9 +273,9 @@ class Arm64Exceptions:
         """Do nothing for the lines, since ISR_EL1 is computed when it is read. But this is called whenever a CPU is
         loaded, so its debug registers and its reset are handled here."""
         self.debug.loaded(cpu)
-        reset = self._resets.pop(cpu.number, None)
-        if reset is not None:
-            reset(cpu)
+        wanted = self._resets.pop(cpu.number, None)
+        if wanted is not None and self._reset is not None:
+            self._reset(cpu, *wanted)
 
     def vectors(self, cpu: "Cpu") -> Sequence[int]:
         """None: interrupts are delivered here."""

@@ -95,7 +95,7 @@ class DebugRegisters:
         self._breakpoints: dict[int, set[SystemRegister]] = {}  # those that are enabled, by CPU
         self._values: dict[tuple[int, int, int], int] = {}  # of watchpoints: by CPU, number and op2
         self._watched: tuple[Watchpoint, ...] = ()  # by the CPU that runs
-        self._loaded: Cpu | None = None
+        self._loaded: int | None = None  # the number of the CPU
 
     def start(self) -> None:
         """Note that exceptions can be delivered from now on."""
@@ -123,17 +123,26 @@ class DebugRegisters:
 
     def loaded(self, cpu: "Cpu") -> None:
         """Give the engine the breakpoints and watchpoints of this CPU, in place of those of the one before."""
-        before, self._loaded = self._loaded, cpu
-        if cpu is before:
+        before, self._loaded = self._loaded, cpu.number
+        if cpu.number == before:
             return
         nothing: set[SystemRegister] = set()
         changed = self._breakpoints.get(cpu.number, nothing)
-        if before is not None:
-            changed = changed | self._breakpoints.get(before.number, nothing)
+        if before is None and self._breakpoints:
+            changed = {one for one in REGISTERS if one.op2 == _BREAKPOINT_CONTROL}
+        elif before is not None:
+            changed = changed | self._breakpoints.get(before, nothing)
         for register in changed:
             name = f"s2_0_c0_c{register.crm}_{register.op2}"
             cpu.registers.set(name, cpu.registers.get(name))  # a write of the same value makes QEMU's breakpoint
         self._watch(cpu)
+
+    def restored(self) -> None:
+        """Note that the state of the machine is another now: the engine has the breakpoints of nobody."""
+        self._loaded = None
+        if self._watched:
+            self._space.held.hold(None)
+        self._watched = ()
 
     def syndrome(self, cpu: "Cpu") -> int | None:
         """ESR of the exception that Unicorn just raised, if it is a step or a breakpoint other than brk."""

@@ -58,7 +58,8 @@ class Riscv64Exceptions:
         self._read_time = read_time
         self._firmware: Firmware | None = None
         self._driven = _DRIVEN
-        self._resets: dict[int, Callable[[Cpu], None]] = {}
+        self._reset: Callable[[Cpu, int, int], None] | None = None
+        self._resets: dict[int, tuple[int, int]] = {}  # entry and argument, by hart
 
     def run_above(self, firmware: Firmware) -> None:
         """Let the guest start in S mode with `firmware` in place of M mode: the timer's interrupt then belongs to S
@@ -66,10 +67,13 @@ class Riscv64Exceptions:
         self._firmware = firmware
         self._driven = _DRIVEN | 1 << STIP
 
-    def reset_before_running(self, cpu: Cpu, reset: Callable[[Cpu], None]) -> None:
-        """Let `reset` set the registers of a hart that is started, once the engine has loaded it: CSRs of a saved state
-        cannot be written."""
-        self._resets[cpu.number] = reset
+    def on_reset(self, reset: Callable[[Cpu, int, int], None]) -> None:
+        """Let `reset` set the registers of harts that are started, given the entry and the argument."""
+        self._reset = reset
+
+    def reset_before_running(self, cpu: Cpu, entry: int, argument: int) -> None:
+        """Reset a hart that is started, once the engine has loaded it: CSRs of a saved state cannot be written."""
+        self._resets[cpu.number] = entry, argument
 
     # -- events -------------------------------------------------------------------------------------------------------
 
@@ -206,9 +210,9 @@ class Riscv64Exceptions:
 
         A software interrupt that firmware sends to S mode is only set here: S mode clears it in sip itself.
         """
-        reset = self._resets.pop(cpu.number, None)
-        if reset is not None:
-            reset(cpu)
+        wanted = self._resets.pop(cpu.number, None)
+        if wanted is not None and self._reset is not None:
+            self._reset(cpu, *wanted)
         registers = cpu.registers
         with machine_mode(registers):
             mip = registers.get("mip")

@@ -6,7 +6,7 @@ gigabytes, and what is not touched costs nothing.
 """
 
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -187,6 +187,22 @@ class Unmodelled:
         self._written.pop(page, None)
         at = range(page * PAGE, (page + 1) * PAGE, _WORD)
         return [self._registers.pop(address) for address in at if address in self._registers]
+
+    def state(self) -> tuple[tuple[int, ...], ...]:
+        """What was touched, for a snapshot: the numbers of the window's pages, then for each register its address,
+        what was written last, reads, writes, and what was given last."""
+        rows = ((one.address, one.value, one.reads, one.writes, one.given) for one in self._registers.values())
+        return tuple(self._pages), *rows
+
+    def restore(self, state: Sequence[Sequence[int]]) -> None:
+        """Return to what `state` gave; nothing in the TLB may refer to the window's pages."""
+        self._pages = list(state[0])
+        self._frames = {page: number for number, page in enumerate(self._pages)}
+        self._registers.clear()
+        for address, value, reads, writes, given in state[1:]:
+            made = self._made(address)
+            made.value, made.reads, made.writes, made.given = value, reads, writes, given
+            self._registers[address] = made
 
     def watch(self, on_read: Callable[[Register, int], None]) -> None:
         """Call `on_read` before each read, with its register and the PC of the block that reads."""

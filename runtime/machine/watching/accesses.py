@@ -3,11 +3,12 @@
 While nobody watches, accesses cost nothing more than they do.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Protocol
 
 from kinst.runtime.machine.bus import Bus, BusWatcher, PortBus
+from kinst.runtime.machine.device import Device
 from kinst.runtime.machine.watching.open_pages import OpenPages
 from kinst.runtime.paging.walker import Access, PageFault
 from kinst.targets.machines.machine import Space
@@ -51,6 +52,11 @@ class DeviceAccesses:
     def is_watched(self) -> bool:
         """Whether anybody is told of accesses."""
         return bool(self._watchers)
+
+    def devices(self) -> Iterator[tuple[str, Device]]:
+        """All devices, each with a name by its place."""
+        yield from ((f"device at {at:#x}", device) for bus in self._buses for at, device in bus.devices())
+        yield from ((f"port {port:#x}", device) for port, device in self._ports.devices())
 
     def watch(self, watcher: AccessWatcher) -> None:
         """Call `watcher` with each access from now on: with a read after it, with a write before it."""

@@ -5,6 +5,7 @@ the speed, and that it can execute what it has copied there. Stacks in SRAM that
 """
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -38,6 +39,9 @@ class Space(Protocol):
 class Surroundings(Protocol):
     """What is used of the machine."""
 
+    unmodelled: Unmodelled
+    memory: PhysicalMemory
+
     @property
     def accesses(self) -> DeviceAccesses:
         """Who is told of accesses: RAM has none to tell of."""
@@ -48,27 +52,25 @@ class Surroundings(Protocol):
         """The address space."""
         ...
 
-    def unclaimed(self, address: int) -> range | None:
-        """The addresses around a physical one at which nothing is; None if something is there."""
-        ...
-
 
 class FoundMemory:
     """An `Interlude`: pages become RAM between two runs of the engine."""
 
-    def __init__(self, unmodelled: Unmodelled, memory: PhysicalMemory, space: Surroundings) -> None:
-        self._unmodelled, self._memory, self._space = unmodelled, memory, space
+    def __init__(self, around: Surroundings, unclaimed: Callable[[int], range | None]) -> None:
+        """`unclaimed` gives the addresses around a physical one at which nothing is."""
+        self._unmodelled, self._memory, self._around = around.unmodelled, around.memory, around
+        self._unclaimed = unclaimed
         self.found: list[Found] = []  # by address; neighbours are one
 
     def begin(self) -> None:
         """Take the pages that were written to as memory is since the last time."""
         pages = self._unmodelled.like_memory
-        if not pages or self._space.accesses.is_watched():
+        if not pages or self._around.accesses.is_watched():
             return
         for page in sorted(pages):
             self._take(page)
         pages.clear()
-        self._space.space.forget()
+        self._around.space.forget()
 
     def ended(self) -> bool:
         """The engine is never stopped for this."""
@@ -76,7 +78,7 @@ class FoundMemory:
 
     def _take(self, page: int) -> None:
         start = page * PAGE
-        free = self._space.unclaimed(start)
+        free = self._unclaimed(start)
         left = _MOST - sum(one.stop - one.start for one in self.found) // PAGE
         if free is None or start < free.start or start + PAGE > free.stop or left <= 0:
             return

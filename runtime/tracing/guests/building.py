@@ -31,6 +31,7 @@ from kinst.runtime.providers.provider import Providers
 from kinst.runtime.systems.linux import LINUX
 from kinst.runtime.systems.registry import SYSTEMS
 from kinst.runtime.tracing.guests.guest import Guest
+from kinst.runtime.tracing.guests.snapshotting import GuestSnapshots
 from kinst.runtime.tracing.host.contract import blank_firing
 from kinst.runtime.tracing.host.guest_host import GuestHost
 from kinst.runtime.tracing.host.replaying import replays_of
@@ -91,10 +92,13 @@ def build(prepared: Prepared, types: ImageTypes, plug_ins: PlugIns, warn: Callab
         _write_jumps(prepared, system, loaded)
         probes = StandaloneProbes(prepared, prepared.manifest, prepared.manifest.standalone, warn)
         standalone = StandaloneGuest(probes, system, loaded, is_made_here=prepared.planned.plan is not None)
+        snapshots = GuestSnapshots(prepared, system, loaded, None, warn)
         given = standalone.surroundings(types, warn), request.gdb
-        surroundings, door = _with_debugger(*given, system, loaded, None, warn)
-        return Guest(prepared, system, loaded, None, surroundings, None, standalone, debugger=door, warn=warn)
+        around, door = _with_debugger(*given, system, loaded, None, warn)
+        made = prepared, system, loaded, None, around, None, standalone
+        return Guest(*made, snapshots=snapshots, debugger=door, warn=warn)
     code = _patched_code(prepared, system, loaded, warn)
+    snapshots = GuestSnapshots(prepared, system, loaded, None if code is None else code.sites, warn)
     beside = BesideImages(loaded, prepared.beside, system, warn) if isinstance(loaded, Arriving) else None
     moved = _moved(system, loaded) if code is None else code.moved
     is_user = user_mode(system.arch, system.engine.live.get)
@@ -149,7 +153,7 @@ def build(prepared: Prepared, types: ImageTypes, plug_ins: PlugIns, warn: Callab
         locate=moved.locate,
         locate_beside=locate_beside,
         profile=profile,
-        arm=lambda: _arm(prepared, code, modules, beside),
+        arm=lambda: _arm(prepared, code, modules, beside, snapshots),
         fold=next((one.fold for one in (code, beside) if one is not None), lambda: None),
         replays=replays_of(system, profile),
     )
@@ -157,7 +161,12 @@ def build(prepared: Prepared, types: ImageTypes, plug_ins: PlugIns, warn: Callab
     inlines = inline_clauses(prepared, sites, stacks, rules, memory, loaded.bias)
     log = None if watched is None else _log(prepared, system, watched, symbols, warn)
     return Guest(
-        prepared, system, loaded, code, surroundings, inlines, beside=beside, log=log, debugger=door, warn=warn
+        *(prepared, system, loaded, code, surroundings, inlines),
+        snapshots=snapshots,
+        beside=beside,
+        log=log,
+        debugger=door,
+        warn=warn,
     )
 
 
@@ -233,14 +242,20 @@ def _log(
 
 
 def _arm(
-    prepared: Prepared, code: PatchedCode | None, modules: Sequence[ModuleSites], beside: BesideImages | None
+    prepared: Prepared,
+    code: PatchedCode | None,
+    modules: Sequence[ModuleSites],
+    beside: BesideImages | None,
+    snapshots: GuestSnapshots,
 ) -> None:
     """Write the breakpoints when a run begins. Only now is an image refused that cannot boot: -l and --call work with
     any."""
     if prepared.call is None:
         refuse_program(prepared.original)
+    snapshots.before_arming()
     if code is not None:
         code.arm()
+    snapshots.armed()
     for one in (*modules, *(() if beside is None else beside.images)):
         one.arm()
 

@@ -13,6 +13,7 @@ from kinst.runtime.machine.loading.loaded import Loaded
 from kinst.runtime.machine.system import System
 from kinst.runtime.systems.registry import panic_of
 from kinst.runtime.tracing.guests.panic_watch import PanicWatch
+from kinst.runtime.tracing.guests.snapshotting import GuestSnapshots
 from kinst.runtime.tracing.guests.stuck_watch import StuckWatch
 from kinst.runtime.tracing.guests.unmodelled_watch import UnmodelledWatch
 from kinst.runtime.tracing.host.ending import Ending, Outcome
@@ -47,6 +48,7 @@ class Guest:
         inlines: InlineClauses | None,
         standalone: StandaloneGuest | None = None,
         *,
+        snapshots: GuestSnapshots,
         beside: "BesideImages | None" = None,
         log: "EventLog | None" = None,
         debugger: "Debugger | None" = None,
@@ -55,6 +57,7 @@ class Guest:
         """Made by `build`. `code` is None for an image without probes, and for a standalone one. `warn` is called at
         once with warnings that cannot wait for the output."""
         self._log, self.beside, self._debugger = log, beside, debugger
+        self.snapshots = snapshots
         self.prepared = prepared
         self.system = system
         self.loaded = loaded
@@ -68,6 +71,7 @@ class Guest:
         self._watch = UntilWatch(system)
         system.attach_observer(self._watch)
         self.typist = Typist(system)
+        system.kept["console"] = self.typist
         self.whereabouts = Whereabouts(system, loaded, surroundings.symbols)
         self._stuck = StuckWatch(system, self.whereabouts, warn)
         self._unmodelled = UnmodelledWatch(system, self.whereabouts, warn)
@@ -104,7 +108,8 @@ class Guest:
             self._start()
         event = None if self._call is None else self._call.handle
         hooks = MachineHooks(self._sink(console), self._between_turns(after_turn), event)
-        end = self.system.run(limits.timeout, limits.wall_timeout, hooks)
+        with self.snapshots.during_run():
+            end = self.system.run(limits.timeout, limits.wall_timeout, hooks)
         if self._call is not None and end is End.RETURNED:
             self.result = self._call.result
         if self._standalone is not None:
@@ -128,7 +133,7 @@ class Guest:
 
     def _between_turns(self, after_turn: Callable[[], None]) -> Callable[[], None]:
         """All that runs between two turns of a CPU."""
-        callbacks = [after_turn, self._panic.check]
+        callbacks = [after_turn, self._panic.check, self.snapshots.after_turn]
         if self.prepared.call is None:
             callbacks += self._stuck.check, self._unmodelled.check
         if self._learner is not None:
@@ -153,8 +158,7 @@ class Guest:
     def _start(self) -> None:
         call = self.prepared.call
         if call is None:
-            self.system.board.start(self.loaded)
-            self.system.space.start()
+            self.snapshots.begin()
         else:
             address = find_function(self.loaded.image, call.function, self.discovered)
             self._call = FunctionCall(self.system, self.loaded, call, address)

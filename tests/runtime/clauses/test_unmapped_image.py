@@ -7,7 +7,7 @@ from click.testing import CliRunner
 
 from kinst.runtime.clauses.guest.unmapped_image import with_unmapped_image
 from kinst.runtime.cli import run
-from kinst.runtime.machine.address_space import Stage
+from kinst.runtime.machine.physical.stage import Stage
 
 SAMPLES = Path(__file__).parents[3] / "samples"
 HIGH = 0xFFFF_FFFF_8010_0000

@@ -31,6 +31,7 @@ class Bank:
     edge: int = 0  # the edge-triggered ones: their input's level alone does not make them pending
     active: int = 0
     group1: int = 0
+    modifier: int = 0  # GICD_IGRPMODR of a GICv3
     priority: list[int] = field(default_factory=list)
     targets: list[int] = field(default_factory=list)  # CPU masks, shared interrupts only
     sources: list[int] = field(default_factory=list)  # for each SGI: the CPUs that sent it, not yet acknowledged

@@ -79,7 +79,6 @@ class Gicv3(Banks):
         super().__init__([Bank(0, PRIVATE, edge=0xFFFF) for _ in lines], interrupts, current)
         self._is_secure = is_secure
         self.control = 0 if is_secure else DISABLE_SECURITY
-        self.modifiers = {id(bank): 0 for bank in (self.shared, *self.private)}  # GICD_IGRPMODR, by bank
         self.routes = [0] * (interrupts - PRIVATE)  # GICD_IROUTER
         self.asleep = [True] * len(lines)  # GICR_WAKER
         self.interfaces = [Interface(one) for one in lines]
@@ -105,7 +104,7 @@ class Gicv3(Banks):
 
     def groups(self, bank: Bank) -> tuple[int, int, int]:
         """The interrupts of a bank as bits, by `Group`."""
-        modifier = self.modifiers[id(bank)] if self.has_states else 0
+        modifier = bank.modifier if self.has_states else 0
         ones = bank.group1
         return ~ones & ~modifier, ones, ~ones & modifier
 

@@ -66,7 +66,7 @@ class Bits:
         if _MODIFIERS <= offset < _MODIFIERS + 0x80:
             index = self._shift(offset - _MODIFIERS, 8)
             is_shown = self._is_here(index) and self.gic.has_states and self.gic.sees_all
-            return self.gic.modifiers[id(self.bank)] >> index & 0xFF if is_shown else 0
+            return self.bank.modifier >> index & 0xFF if is_shown else 0
         return 0
 
     def _status(self, offset: int) -> int:
@@ -96,8 +96,7 @@ class Bits:
         elif _MODIFIERS <= offset < _MODIFIERS + 0x80 and self.gic.has_states and self.gic.sees_all:
             index = self._shift(offset - _MODIFIERS, 8)
             if self._is_here(index):
-                modifiers = self.gic.modifiers
-                modifiers[id(self.bank)] = modifiers[id(self.bank)] & ~(0xFF << index) | value << index
+                self.bank.change("modifier", 0xFF << index, value << index)
 
     def _write_status(self, offset: int, value: int) -> None:
         index, block, bank = self._shift(offset & 0x7F, 8), offset & ~0x7F, self.bank

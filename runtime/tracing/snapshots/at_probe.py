@@ -1,0 +1,35 @@
+"""A probe of --snapshot-at fires -> the file of a snapshot, the first time."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Protocol
+
+from kinst.runtime.tracing.hits import Hit
+
+
+class Snapshotted(Protocol):
+    """A guest that has snapshots: `kinst.runtime.tracing.guests.snapshotting.GuestSnapshots`."""
+
+    def ask(self, path: Path) -> None:
+        """Write a snapshot at what fires now."""
+        ...
+
+
+class SnapshotAt:
+    """The action of one probe description."""
+
+    def __init__(self, path: Path) -> None:
+        """`path`: of the file."""
+        self._path = path
+        self._ask: Callable[[Path], None] | None = None
+        self._is_done = False
+
+    def attach(self, guest: Snapshotted) -> None:
+        """Know the guest, which is made after the action."""
+        self._ask = guest.ask
+
+    def __call__(self, _hit: Hit) -> None:
+        """The probe fires. Raises KinstError: there can be no snapshot now, or the file cannot be written."""
+        if not self._is_done and self._ask is not None:
+            self._is_done = True
+            self._ask(self._path)

@@ -1,0 +1,111 @@
+"""A run that continues from a snapshot is the run itself: console, time, registers of all CPUs, memory."""
+
+from pathlib import Path
+
+import pytest
+
+from kinst.runtime import Machine
+from kinst.runtime.api import open_image
+from kinst.targets.errors import KinstError
+from tests.system.cases import BY_NAME, KERNELS, SAMPLES, Case
+from tests.system.snapshots import differences, drawn_times, taken_at, taken_at_hits, whole
+
+FIRMWARE = tuple(BY_NAME[name] for name in ("u-boot-arm64", "u-boot-riscv64"))
+each_sample = pytest.mark.parametrize("case", SAMPLES, ids=lambda case: case.image)
+
+
+@each_sample
+@pytest.mark.parametrize("cpus", [1, 2])
+def test_a_snapshot_at_any_instruction(case: Case, cpus: int, tmp_path: Path) -> None:
+    for taken in taken_at(case, cpus, drawn_times(case, cpus, 1), tmp_path):
+        assert differences(case, cpus, taken) == []
+
+
+@pytest.mark.long
+@each_sample
+@pytest.mark.parametrize("cpus", [1, 2])
+def test_snapshots_at_many_instructions(case: Case, cpus: int, tmp_path: Path) -> None:
+    for taken in taken_at(case, cpus, drawn_times(case, cpus, 34), tmp_path):
+        assert differences(case, cpus, taken) == []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("case", FIRMWARE, ids=lambda case: case.image)
+def test_snapshots_of_firmware_that_moves_itself(case: Case, tmp_path: Path) -> None:
+    for taken in taken_at(case, 1, drawn_times(case, 1, 8), tmp_path):
+        assert differences(case, 1, taken) == []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("case", KERNELS, ids=lambda case: case.image)
+def test_snapshots_of_kernels(case: Case, tmp_path: Path) -> None:
+    for taken in taken_at(case, 1, drawn_times(case, 1, 2), tmp_path):
+        assert differences(case, 1, taken) == []
+
+
+@each_sample
+def test_a_snapshot_at_a_probe_is_of_the_guest_alone(case: Case, tmp_path: Path) -> None:
+    hits = {"vfs_create:entry": 1, "fibonacci:entry": 20, "fibonacci:return": 7, "printk:return": 3}
+    taken = taken_at_hits(case, 1, hits, tmp_path)
+    assert len(taken) == len(hits)
+    for one in taken:
+        assert differences(case, 1, one) == []
+
+
+@each_sample
+def test_any_program_starts_from_a_snapshot(case: Case, tmp_path: Path) -> None:
+    """What clauses print of the rest is what they print of it in the whole run."""
+    program = 'fbt::fibonacci:entry { printf("%d %d", timestamp, arg0); @[probefunc] = count(); }'
+    (taken,) = taken_at_hits(case, 1, {"fibonacci:entry": 20}, tmp_path)
+    with open_image(case.path) as image:
+        first = image.trace(program, machine=Machine(board=case.machine, clock="icount"))
+        first.run()
+        rest = image.trace(program, machine=Machine(board=case.machine, clock="icount", start=taken.path))
+        rest.run()
+    # The probe at which the snapshot was taken fires again: the snapshot is before its instruction.
+    assert [one.values for one in rest.take()] == [one.values for one in first.take()][19:]
+    (before,), (after,) = first.aggregation().values(), rest.aggregation().values()
+    assert after == before - 19
+
+
+@each_sample
+def test_a_trace_goes_back(case: Case) -> None:
+    with open_image(case.path) as image:
+        trace = image.trace(
+            "fbt::fibonacci:entry { @ = count(); }", machine=Machine(board=case.machine, clock="icount")
+        )
+        trace.run(seconds=0.005)
+        before, printed = trace.snapshot(), len(trace.console)
+        for _ in range(2):
+            trace.run(seconds=0.01)
+            rest = trace.console[printed:]
+            trace.restore(before)
+            trace.run(seconds=0.01)
+            assert trace.console.endswith(rest)
+            assert trace.guest.system.clock.now() == before.time + 10_000_000
+            trace.restore(before)
+
+
+def test_another_image_or_machine_is_refused(tmp_path: Path) -> None:
+    case, other = SAMPLES[:2]
+    (taken,) = taken_at(case, 1, [whole(case, 1)[0].time // 2 // 10 * 10], tmp_path)
+    path = taken.path
+
+    def message(case: Case, machine: Machine) -> str:
+        with open_image(case.path) as image, pytest.raises(KinstError) as caught:
+            image.trace(machine=machine)
+        return str(caught.value)
+
+    assert message(other, Machine(start=path)) == (
+        f"{path}: is of another image: {case.path.name}, as it was, and {other.path.name} is not that"
+    )
+    for machine, why in (
+        (Machine(start=path, cpus=2, clock="icount"), "its number of CPUs is 1, and here 2"),
+        (Machine(start=path), "its clock is icount, and here host"),
+        (Machine(start=path, clock="icount", rng_seed=7), "its --rng-seed is not given, and here 7"),
+        (
+            Machine(start=path, clock="icount", memory=64 << 20),
+            f"its bytes of RAM is {128 << 20:,}, and here {64 << 20:,}",
+        ),
+    ):
+        assert message(case, machine) == f"{path}: is of another machine: {why}"
