@@ -13,8 +13,8 @@ from kinst.targets.packed.reading import AS_IT_SAYS, Reading
 from kinst.targets.values import dataclass
 
 if TYPE_CHECKING:
-    from kinst.runtime.tracing.beside_file import BesideFile
     from kinst.runtime.debugger.address import DebuggerAddress
+    from kinst.runtime.tracing.beside_file import BesideFile
     from kinst.runtime.tracing.hits import PythonAction
     from kinst.runtime.tracing.host.learn_request import LearnRequest
     from kinst.runtime.tracing.host.log_request import LogRequest
