@@ -1,11 +1,11 @@
 """Where a debugger finds the guest, the value of --gdb: [HOST:]PORT or unix:PATH."""
 
 import socket
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from kinst.targets.errors import UsageError
+from kinst.targets.values import dataclass
 
 _LOOPBACK: Final = "127.0.0.1"
 _UNIX: Final = "unix:"

@@ -6,7 +6,6 @@ an error reply. (GDB manual, appendix E, "Packets" and "General Query Packets".)
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Final
 
@@ -18,6 +17,7 @@ from kinst.runtime.debugger.resuming import Resumption, resumption
 from kinst.runtime.debugger.stops import NO_ABILITIES, Abilities, Cause, Stop, reply
 from kinst.runtime.machine.system import System
 from kinst.targets.errors import UsageError
+from kinst.targets.values import dataclass
 
 _PACKET: Final = 0x4000  # bytes of the largest packet
 _MOST: Final = _PACKET // 2 - 8  # bytes of memory in one

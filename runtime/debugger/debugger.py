@@ -12,7 +12,6 @@ import select
 import socket
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -30,6 +29,7 @@ from kinst.runtime.debugger.stops import Cause, Stop
 from kinst.runtime.machine.configuration import End
 from kinst.runtime.machine.loading.loaded import Loaded
 from kinst.runtime.machine.system import System
+from kinst.targets.values import dataclass
 
 _PATIENCE: Final = 0.1  # s between two looks at whether the run is over
 

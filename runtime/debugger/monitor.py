@@ -1,10 +1,10 @@
 """gdb's `monitor` commands: a table, to which whoever knows more of the run adds."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from kinst.targets.errors import KinstError
 from kinst.targets.nearest import nearest
+from kinst.targets.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

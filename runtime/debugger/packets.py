@@ -9,9 +9,10 @@
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Final
+
+from kinst.targets.values import dataclass
 
 LONGEST: Final = 1 << 16  # bytes of a packet's data; what is longer is dropped
 _ESCAPED: Final = b"#$}*"

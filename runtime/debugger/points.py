@@ -5,7 +5,6 @@ changed only when the guest goes on, and while it steps nothing is removed: what
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
@@ -15,6 +14,7 @@ from kinst.runtime.machine.system import System
 from kinst.runtime.machine.watching.mirrored_pages import MemoryAccess, MemoryWatcher
 from kinst.runtime.paging.walker import Access
 from kinst.targets.errors import UsageError
+from kinst.targets.values import dataclass
 
 BREAKPOINTS: Final = {0: Cause.BREAKPOINT, 1: Cause.HARDWARE_BREAKPOINT}  # by the digit of Z and z
 WATCHPOINTS: Final = {2: Cause.WRITTEN, 3: Cause.READ, 4: Cause.ACCESSED}

@@ -5,10 +5,11 @@ Features"). System registers are a feature of ours, as QEMU has one.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 from xml.sax.saxutils import quoteattr
+
+from kinst.targets.values import dataclass
 
 _HEAD: Final = '<?xml version="1.0"?>\n<!DOCTYPE target SYSTEM "gdb-target.dtd">\n<target version="1.0">'
 

@@ -1,8 +1,9 @@
 """c, s and vCont -> how the guest goes on."""
 
 import re
-from dataclasses import dataclass
 from typing import Final
+
+from kinst.targets.values import dataclass
 
 _ACTION: Final = re.compile(r"(?:([cs])|([CS])[0-9a-f]{2})(?::(-?[0-9a-f]+))?")
 

@@ -1,8 +1,9 @@
 """Why a CPU has stopped, and the reply that says so."""
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final, assert_never
+
+from kinst.targets.values import dataclass
 
 
 class Cause(Enum):
