@@ -45,6 +45,8 @@ def _check(prepared: "Prepared") -> None:
         raise UsageError(f"{what} the probes of --method {Method.JUMP} are written into that: use another method")
     if prepared.modules:
         raise UsageError(f"{what} modules that were patched bring breakpoints of their own: give none with --module")
+    if prepared.beside:
+        raise UsageError(f"{what} images beside IMAGE have some of their own: name none of --load, and give no --stage")
     if prepared.request.learn is not None:
         raise UsageError("a snapshot does not know what --learn has found: use the board file that it writes")
 

@@ -23,6 +23,8 @@ REFUSED = {
     "stages": (("--stage", SAMPLE.image), "--stage: is for our own machine: under QEMU only IMAGE has"),
     "learn": (("--learn", "x.toml"), "--learn: is for our own machine: under QEMU, registers are QEMU's"),
     "gdb": (("--gdb", "1234"), "--gdb: is for our own machine: add -gdb tcp::PORT -S to the command of --on"),
+    "start": (("--from", "x.snap"), "--on: is for a boot, and --from continues one"),
+    "snapshots": (("--snapshot-at", "END=x.snap"), "--snapshot-at: there are snapshots of our own machine only"),
     "log": (("--log", "exceptions"), "--log: is for our own machine: QEMU itself has"),
     "log_file": (("--log", "exceptions", "--log-file", "x"), "--log: is for our own machine: QEMU itself has"),
     "read": (("--read", "gdb:localhost:1"), "--read runs nothing: --on is for an image that runs"),
