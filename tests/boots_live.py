@@ -21,17 +21,18 @@ CPUS: Final = (1, 4)
 PROBES: Final = "fbt:::entry"
 _BOUND: Final = 600  # seconds a run
 _COUNTED: Final = PROBES + ' { @[probefunc] = count(); } END { printa("%s %@d\\n", @); trunc(@); }'
-# In Linux 6.12 for riscv64 no return of a system call can be a jump: there the time is that between two calls.
-_CALLS: Final = {
-    "amd64": ("syscall:::entry", "syscall:::return"),
-    "arm64": ("syscall:::entry", "syscall:::return"),
-    "riscv64": ("syscall:::entry", "fbt::do_trap_ecall_u:entry"),
-}
+_COUNTS: Final = "@n[execname] = count();"
+_PRINTED: Final = ' END { printa("%s %@d\\n", @n); trunc(@n); printa(@q); trunc(@q); }'
 _LATENCY: Final = (
-    "{0} {{ self->t = timestamp; }} "
-    "{1} /self->t/ {{ @q[execname] = quantize(timestamp - self->t); @n[execname] = count(); self->t = 0; }} "
-    'END {{ printa("%s %@d\\n", @n); trunc(@n); printa(@q); trunc(@q); }}'
+    "syscall:::entry { self->t = timestamp; } "
+    f"syscall:::return /self->t/ {{ @q[execname] = quantize(timestamp - self->t); {_COUNTS} self->t = 0; }}" + _PRINTED
 )
+# In Linux 6.12 for riscv64 no return of a system call can be a jump: there it is the time from one call to the next.
+_BETWEEN: Final = (
+    f"syscall:::entry /self->t/ {{ @q[execname] = quantize(timestamp - self->t); {_COUNTS} }} "
+    "syscall:::entry { self->t = timestamp; }" + _PRINTED
+)
+_CALLS: Final = {"amd64": _LATENCY, "arm64": _LATENCY, "riscv64": _BETWEEN}
 _CALLERS: Final = ("init", "find", "dd", "sort")  # that are long enough in each boot
 COLUMNS: Final = (
     *("kernel", "CPUs", "QEMU", "anew", "anew/", "kept", "kept/", "calls", "calls/"),
@@ -64,7 +65,7 @@ def row(name: str, cpus: int, append: str, init: str) -> tuple[str, bool]:
         plain = _run(qemu(machine, path, folder, *smp, "-initrd", str(initrd), "-append", append), folder)
         with patch.dict(os.environ, XDG_CACHE_HOME=text):  # where no image is kept yet
             anew, counted = (_run([*on, "-n", _COUNTED, str(path)], folder) for _ in range(2))
-            timed = _run([*on, "-n", _LATENCY.format(*_CALLS[machine]), str(path)], folder)
+            timed = _run([*on, "-n", _CALLS[machine], str(path)], folder)
     wrong = [*_wrong(plain, anew, counted, timed)]
     times = [f"{plain.seconds:.1f}"]
     for run in (anew, counted, timed):
