@@ -46,7 +46,7 @@ def _check(prepared: "Prepared") -> None:
     if prepared.modules:
         raise UsageError(f"{what} modules that were patched bring breakpoints of their own: give none with --module")
     if prepared.beside:
-        raise UsageError(f"{what} images beside IMAGE have some of their own: name none of --load, and give no --stage")
+        raise UsageError(f"{what} images of --load and --stage bring probes of their own: start without them")
     if prepared.request.learn is not None:
         raise UsageError("a snapshot does not know what --learn has found: use the board file that it writes")
 
