@@ -58,8 +58,8 @@ def _identity(path: Path) -> _Identity | None:
 def check_files_of(ctx: click.Context, *written: NamedFile) -> None:
     """The same for all files that a command line names, and for others that the command writes. Raises UsageError."""
     files = [(parameter, one) for parameter in ctx.command.params for one in _named(parameter, ctx)]
-    outputs = [one for parameter, one in files if isinstance(parameter.type, OutputFile)]
-    inputs = [one for parameter, one in files if not isinstance(parameter.type, OutputFile)]
+    outputs = [one for parameter, one in files if _is_written(parameter)]
+    inputs = [one for parameter, one in files if not _is_written(parameter)]
     check_apart(inputs, [*outputs, *written])
 
 
@@ -69,6 +69,10 @@ def _named(parameter: click.Parameter, ctx: click.Context) -> Iterator[NamedFile
         return
     for path in kind.files_in(value):
         yield NamedFile(_spelled(parameter), path, _replaced(kind, ctx))
+
+
+def _is_written(parameter: click.Parameter) -> bool:
+    return isinstance(parameter.type, (FileName, TextWithFile)) and parameter.type.is_written
 
 
 def _replaced(kind: Any, ctx: click.Context) -> str | None:

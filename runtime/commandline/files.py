@@ -60,6 +60,12 @@ def named_parts(text: str) -> tuple[str | None, str]:
     return name, rest
 
 
+def file_of_snapshot(text: str) -> Path | None:
+    """The file of --snapshot-at: PROBE=FILE."""
+    _, _, name = text.partition("=")
+    return Path(name) if name else None
+
+
 def file_of_memory(text: str) -> Path | None:
     """The file of --read: FILE, or FILE@ADDRESS where there is no file of that name; gdb:HOST:PORT and qmp:SOCKET are
     none."""

@@ -1,16 +1,18 @@
 """The options of kinst-run for snapshots, and the machine that one says."""
 
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 from click.core import ParameterSource
 
 from kinst.rewriter.commandline.option import option, together
-from kinst.rewriter.shell.file_name import FileName
-from kinst.runtime.tracing.hits import PythonAction
-from kinst.runtime.tracing.snapshots.at_probe import SnapshotAt
+from kinst.rewriter.shell.file_name import FileName, TextWithFile
+from kinst.runtime.commandline.files import file_of_snapshot
 from kinst.targets.errors import UsageError
+
+if TYPE_CHECKING:
+    from kinst.runtime.tracing.hits import PythonAction
 
 _OF_MACHINES: Final = ("machine", "cpus", "memory", "clock", "kaslr_seed", "rng_seed", "has_virtio_console")
 _OF_BOOTS: Final = ("append", "initrd", "dtb", "loads", "call", "on", "read", "learn")  # which continue nothing
@@ -23,6 +25,7 @@ snapshot_options: Final = together(
         is_rare=True,
         multiple=True,
         metavar="PROBE=FILE",
+        type=TextWithFile(file_of_snapshot, is_written=True),
         help="When a probe fires for the first time, write a snapshot of the guest to FILE, before the probed "
         "instruction: memory, CPUs, devices, disks, time. The run goes on. Repeatable.",
         brief="Write a snapshot when a probe first fires.",
@@ -41,12 +44,15 @@ snapshot_options: Final = together(
 )
 
 
-def snapshot_actions(given: dict[str, Any]) -> tuple[PythonAction, ...]:
+def snapshot_actions(given: dict[str, Any]) -> tuple["PythonAction", ...]:
     """What --snapshot-at does when its probes fire. Raises UsageError."""
     return tuple(map(_action, given["snapshots"]))
 
 
-def _action(text: str) -> PythonAction:
+def _action(text: str) -> "PythonAction":
+    from kinst.runtime.tracing.hits import PythonAction  # with numpy: --help and a wrong option need none
+    from kinst.runtime.tracing.snapshots.at_probe import SnapshotAt
+
     probe, _, file = text.partition("=")
     if not probe or not file:
         raise UsageError(f"--snapshot-at {text}: PROBE=FILE, a probe description and the file to write")

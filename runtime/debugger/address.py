@@ -9,6 +9,7 @@ from kinst.targets.values import dataclass
 
 _LOOPBACK: Final = "127.0.0.1"
 _UNIX: Final = "unix:"
+_LONGEST: Final = 10  # digits of a port, zeros before it and all
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +30,7 @@ def debugger_address(text: str) -> DebuggerAddress:
     host, colon, port = text.rpartition(":")
     if host.startswith("[") and host.endswith("]"):
         host = host[1:-1]
-    if not (port.isascii() and port.isdigit() and int(port) < 1 << 16):
+    if not (port.isascii() and port.isdigit() and len(port) < _LONGEST and int(port) < 1 << 16):
         raise UsageError(f"--gdb {text}: is no [HOST:]PORT and no unix:PATH")
     return DebuggerAddress(host or (_LOOPBACK if not colon else "0.0.0.0"), int(port))
 

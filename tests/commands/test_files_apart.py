@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kinst.rewriter.shell.file_name import FileName, OutputFile, TextWithFile
+from kinst.rewriter.shell.file_name import FileName, TextWithFile
 from tests.commands.all_commands import COMMANDS, run
 from tests.rewriter.programs import small
 
@@ -36,6 +36,7 @@ LOST: list[tuple[Sequence[str], str]] = [
     ([*RUN, "--console", "./small.elf"], "--console small.elf: is the file of"),
     ([*RUN, "-o", "small.elf"], "--output small.elf: is the file of"),
     ([*RUN, "--report", "small.elf"], "--report small.elf: is the file of"),
+    ([*RUN, "--snapshot-at", "END=small.elf"], "--snapshot-at small.elf: is the file of"),
     ([*RUN, "--disk", "disk,rw", "--console", "disk"], "--console disk: is the file of --disk"),
     ([*RUN, "--disk", "disk", "-o", "disk"], "--output disk: is the file of --disk"),
     ([*RUN, "--load", "core@0x100", "-o", "core"], "--output core: is the file of --load"),
@@ -101,7 +102,7 @@ def test_every_parameter_with_a_file_tells_which() -> None:
         and name != "kinst-batch"  # whose files a TOML file may name as well: it compares what it has read
     ]
     assert lacking == []
-    written = {name: sorted(max(one.opts, key=len) for one in command.params if isinstance(one.type, OutputFile))
+    written = {name: sorted(max(one.opts, key=len) for one in command.params if getattr(one.type, "is_written", False))
                for name, command in COMMANDS.items()}  # fmt: skip
-    assert written["kinst-run"] == ["--console", "--learn", "--log-file", "--output", "--report"]
+    assert written["kinst-run"] == ["--console", "--learn", "--log-file", "--output", "--report", "--snapshot-at"]
     assert written["kinst-rewrite"] == written["kinst-diff"] == ["--output"]

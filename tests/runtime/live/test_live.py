@@ -65,7 +65,7 @@ def _plain(key: Any) -> Any:
 @pytest.mark.each_machine
 def test_counts_are_those_of_our_machine(sample: Sample) -> None:
     there, console = traced("--on", on(sample), "-n", COUNTED, sample.image)
-    here, _ = traced("-n", COUNTED, sample.image)
+    here, _ = traced("--clock", "icount", "-n", COUNTED, sample.image)
     assert console.replace("\r\n", "\n") == expected_console(1)
     assert len(there) > 0.8 * len(here)  # few functions begin with what no jump may cover
     assert unexplained(_by_name(there), _by_name(here)) == {}
