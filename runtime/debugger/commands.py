@@ -9,6 +9,7 @@ from collections.abc import Callable
 from enum import Enum, auto
 from typing import Final
 
+from kinst.runtime.debugger.backwards import Back, Backwards, Way
 from kinst.runtime.debugger.memory import DebuggedMemory
 from kinst.runtime.debugger.monitor import Monitor
 from kinst.runtime.debugger.points import BREAKPOINTS, WATCHPOINTS, Points
@@ -22,6 +23,8 @@ from kinst.targets.values import dataclass
 _PACKET: Final = 0x4000  # bytes of the largest packet
 _MOST: Final = _PACKET // 2 - 8  # bytes of memory in one
 _SUPPORTED: Final = f"PacketSize={_PACKET:x};QStartNoAckMode+;qXfer:features:read+;vContSupported+;swbreak+;hwbreak+"
+_BACK: Final = ";ReverseStep+;ReverseContinue+"
+_WAYS: Final = {"s": Way.STEP, "c": Way.CONTINUE}
 _WORD: Final = (1 << 64) - 1
 _ERROR: Final = b"E01"
 _OK: Final = b"OK"
@@ -34,7 +37,7 @@ class Leaving(Enum):
     KILLED = auto()
 
 
-Outcome = bytes | Resumption | Leaving | None  # a reply; None: there is none
+Outcome = bytes | Resumption | Back | Leaving | None  # a reply; None: there is none
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +49,7 @@ class Debugged:
     memory: DebuggedMemory
     points: Points
     monitor: Monitor
+    backwards: Backwards
 
 
 class Commands:
@@ -57,11 +61,12 @@ class Commands:
         self._abilities = NO_ABILITIES
         self._stop = Stop(Cause.ATTACHED, 0)
         self._selected = 0  # the CPU whose registers and memory are meant
+        self._stepped = 0  # the CPU that steps backwards
         self._packets, self._queries = self._kinds(), self._table()
 
     def stopped(self, stop: Stop) -> bytes:
         """The guest has stopped. Returns the reply that says so."""
-        self._stop, self._selected = stop, stop.cpu
+        self._stop, self._selected, self._stepped = stop, stop.cpu, stop.cpu
         return reply(stop, self._abilities)
 
     def handle(self, data: bytes) -> Outcome:
@@ -81,6 +86,7 @@ class Commands:
             "?": lambda _kind, _rest, _data: reply(self._stop, self._abilities),
             "D": lambda _kind, _rest, _data: Leaving.DETACHED,
             "k": lambda _kind, _rest, _data: Leaving.KILLED,
+            "b": lambda _kind, rest, _data: self._back(rest),
             **dict.fromkeys("gGpP", lambda kind, rest, _data: self._register(kind, rest)),
             **dict.fromkeys("mMX", self._memory),
             **dict.fromkeys("Zz", lambda kind, rest, _data: self._point(kind, rest)),
@@ -103,6 +109,7 @@ class Commands:
                 return registers.general().hex().encode()
             case "G":
                 registers.set_general(bytes.fromhex(rest))
+                self._all.backwards.changed()
                 return _OK
             case "p":
                 content = registers.get(_number(rest))
@@ -110,6 +117,7 @@ class Commands:
             case _:
                 number, _, value = rest.partition("=")
                 registers.set(_number(number), bytes.fromhex(value))
+                self._all.backwards.changed()
                 return _OK
 
     def _memory(self, kind: str, rest: str, data: bytes) -> bytes:
@@ -123,6 +131,7 @@ class Commands:
         if len(written) != size:
             return _ERROR
         self._all.memory.write(address, written)
+        self._all.backwards.changed()
         return _OK
 
     def _point(self, kind: str, rest: str) -> bytes:
@@ -145,6 +154,8 @@ class Commands:
             return _ERROR
         if operation == "g":
             self._selected = thread - 1 if thread > 0 else self._stop.cpu
+        if operation == "c":
+            self._stepped = thread - 1 if thread > 0 else self._stop.cpu
         return _OK
 
     def _resume(self, kind: str, rest: str) -> Outcome:
@@ -154,7 +165,14 @@ class Commands:
             registers = self._all.registers
             pc = next(number for number, one in enumerate(registers.table.all) if one.name == registers.table.pc)
             registers.set(pc, _number(address).to_bytes(8, "little"))
+            self._all.backwards.changed()
         return Resumption(self._selected if kind in "sS" else None)
+
+    def _back(self, rest: str) -> Outcome:
+        if rest not in _WAYS:
+            return b""
+        self._all.backwards.check()
+        return Back(_WAYS[rest], self._stepped)
 
     def _vcont(self, actions: str) -> Outcome:
         return resumption(actions, self._stop.cpu, len(self._all.system.cpus)) or _ERROR
@@ -195,7 +213,8 @@ class Commands:
     def _supported(self, rest: str) -> bytes:
         words = rest.split(";")
         self._abilities = Abilities(has_swbreak="swbreak+" in words, has_hwbreak="hwbreak+" in words)
-        return _SUPPORTED.encode()
+        can_go_back = self._all.backwards.history.why_not() is None
+        return f"{_SUPPORTED}{_BACK if can_go_back else ''}".encode()
 
     def _quietly(self) -> bytes:
         self._stop_acknowledging()

@@ -17,8 +17,10 @@ from typing import Final
 
 from kinst.runtime.debugger.address import DebuggerAddress, listening, place_of
 from kinst.runtime.debugger.attention import Attention
+from kinst.runtime.debugger.backwards import Arrival, Back, Backwards
 from kinst.runtime.debugger.channel import Channel, GoneError
 from kinst.runtime.debugger.commands import Commands, Debugged, Leaving
+from kinst.runtime.debugger.history import History, Rewindable
 from kinst.runtime.debugger.memory import DebuggedMemory
 from kinst.runtime.debugger.monitor import Monitor
 from kinst.runtime.debugger.packets import Signal
@@ -32,6 +34,7 @@ from kinst.runtime.machine.system import System
 from kinst.targets.values import dataclass
 
 _PATIENCE: Final = 0.1  # s between two looks at whether the run is over
+_LOST: Final = "the guest has not done again what it did before: it stands where that shows, and there is no way back"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +57,17 @@ class Notices:
 class Debugger:
     """The door of one machine; implements `Interlude` and `Timed`."""
 
-    def __init__(self, system: System, loaded: Loaded, address: DebuggerAddress, notices: Notices) -> None:
-        """A debugger is awaited at this address when the guest first runs, if the door was opened by then."""
+    def __init__(
+        self, system: System, loaded: Loaded, address: DebuggerAddress, notices: Notices, guest: Rewindable
+    ) -> None:
+        """A debugger is awaited at this address when the guest first runs, if the door was opened by then. `guest` has
+        the snapshots to go back to."""
         self._system, self._address, self._notices = system, address, notices
         self._listener: socket.socket | None = None
         self._memory = DebuggedMemory(system, loaded)
         self._registers = Registers(system)
         self._points = Points(system, self._memory, self._break, self._watch)
+        self._backwards = Backwards(system, History(system, guest), self._registers, self._points)
         self._monitor = Monitor({})
         self._channel: Channel | None = None
         self._commands: Commands | None = None
@@ -86,6 +93,18 @@ class Debugger:
     def points(self) -> Points:
         """Where the guest stops."""
         return self._points
+
+    def fresh(self, data: bytes) -> bytes:
+        """What of the guest's output was not printed before a debugger went back."""
+        return self._backwards.history.fresh(data)
+
+    def restored(self) -> bool:
+        """The run has ended. Whether a debugger goes back: the guest is restored, and runs again."""
+        if not self._backwards.restored():
+            return False
+        self._step = self._from = self._passed = self._cause = None
+        self._points.took_watched()
+        return True
 
     def know(self, monitor: Monitor) -> None:
         """Let the debugger use these commands."""
@@ -125,26 +144,43 @@ class Debugger:
         """See `Interlude`."""
         if self._is_closed:
             return
-        cpu, pc = self._system.current.number, self._system.engine.pc()
-        if self._step == cpu and self._from is not None and self._from.cpu == cpu and self._from.pc != pc:
-            self._serve(Cause.STEPPED)  # an interrupt has come: the CPU is where its handler begins
+        if self._backwards.stops_at_breakpoint():
+            self._note_watched()
+        if self._was_interrupted():
+            self._meet(Cause.STEPPED)  # an interrupt has come: the CPU is where its handler begins
+        self._arrive(self._backwards.about_to_run())
         while (self._is_awaited or self._is_called) and not self._system.is_over:
             self._look()
+        self._remember()
         self._points.prepare(is_step=self._step is not None)
         if self._system.is_over:
             self._system.engine.stop()  # before its first instruction
-        elif self._step == cpu:
+        elif self._step == self._system.current.number:
             self._from = self._here()
             if not self._system.engine.one.is_next:
                 self._system.engine.one.ask(lambda: None)
+
+    def _was_interrupted(self) -> bool:
+        """Whether the CPU that steps is elsewhere than its step has ended, or began."""
+        cpu, start = self._system.current.number, self._from
+        return self._step == cpu and start is not None and start.cpu == cpu and start.pc != self._system.engine.pc()
+
+    def _remember(self) -> None:
+        """The engine is about to run: what of that is kept for a way back."""
+        if self._backwards.is_under_way:
+            self._step = self._backwards.step
+        elif self._channel is not None and not self._system.is_over:
+            self._backwards.history.note()
 
     def ended(self) -> bool:
         """See `Interlude`."""
         if self._is_closed:
             return False
         cause = self._taken_cause()
-        if cause is not None and not self._system.is_over:
-            self._serve(cause)
+        is_met = cause is not None and not self._system.is_over
+        if cause is not None and is_met:
+            self._meet(cause)
+        if self._arrive(self._backwards.has_run()) or is_met:
             return True
         if self._is_called and not self._system.is_over:
             self._look()
@@ -175,15 +211,47 @@ class Debugger:
 
     def deadline(self) -> int | None:
         """See `Timed`."""
-        return 0 if self._is_called and not self._is_closed else None
+        if self._is_closed:
+            return None
+        return 0 if self._is_called else self._backwards.deadline()
 
     def advance(self) -> None:
         """See `Timed`: no CPU runs, or one is about to."""
-        self._look()
+        self._backwards.advance()
+        self._arrive(self._backwards.waits())
+        if self._is_called and not self._system.is_over:
+            self._look()
+
+    def _meet(self, cause: Cause) -> None:
+        """A step, a breakpoint or a watchpoint: stop, unless the guest is on a way back."""
+        if not self._backwards.is_under_way:
+            self._serve(cause)
+            return
+        self._backwards.stopped(cause, self._watched)
+        self._from, self._passed = self._here(), (self._system.current.number, self._system.engine.pc())
+
+    def _note_watched(self) -> None:
+        """What the machine itself has stored, as it delivered an interrupt."""
+        watched = self._points.took_watched()
+        if watched is not None:
+            self._backwards.stopped(*watched)
+
+    def _arrive(self, arrival: Arrival | None) -> bool:
+        """Stop where a way back ends, if it does here."""
+        if arrival is None:
+            return False
+        if self._backwards.has_failed:
+            self._notices.warn(f"gdb: {_LOST}")
+            self._tell(b"O" + f"{_LOST}\n".encode().hex().encode())
+        self._watched = arrival.address
+        self._serve(arrival.cause)
+        return True
 
     def _break(self, cause: Cause, address: int) -> bool:
         """A CPU has reached a breakpoint: whether it stops there. It has already, if it goes on from there."""
         if self._channel is None:
+            return False
+        if self._backwards.is_under_way and (cause is Cause.ASKED or not self._backwards.stops_at_breakpoint()):
             return False
         passed, self._passed = self._passed, None
         if passed == (self._system.current.number, address):
@@ -235,8 +303,8 @@ class Debugger:
         while not self._system.is_over:
             if select.select([self._listener], [], [], _PATIENCE if self._is_awaited else 0)[0]:
                 self._channel = Channel(self._listener.accept()[0])
-                debugged = Debugged(self._system, self._registers, self._memory, self._points, self._monitor)
-                self._commands = Commands(debugged, self._channel.stop_acknowledging)
+                known = self._system, self._registers, self._memory, self._points, self._monitor, self._backwards
+                self._commands = Commands(Debugged(*known), self._channel.stop_acknowledging)
                 self._is_awaited = self._has_gone_on = False
                 return True
             if not self._is_awaited:
@@ -247,6 +315,7 @@ class Debugger:
         """The guest stands still, up to what the debugger lets it do next."""
         start, cpu = time.monotonic_ns(), self._system.current.number
         self._attention.rest()
+        self._backwards.end()
         self._is_called, self._step, self._from = False, None, None
         self._notices.stopped()
         assert self._commands is not None
@@ -254,13 +323,17 @@ class Debugger:
         if self._has_gone_on:
             self._tell(said)
         self._has_gone_on = False
-        self._obey(self._conversation())
+        outcome = self._conversation()
         if self._system.current.number != cpu:
             self._system.show(cpu)
+        while isinstance(outcome, Back) and not self._backwards.begin(outcome):
+            self._tell(self._commands.stopped(Stop(Cause.BEGINNING, cpu)))
+            outcome = self._conversation()
+        self._obey(outcome)
         self._from, self._passed = self._here(), (cpu, self._system.engine.pc())
         self._system.clock.stand_still(time.monotonic_ns() - start)
 
-    def _conversation(self) -> Resumption | Leaving | None:
+    def _conversation(self) -> Resumption | Back | Leaving | None:
         """Answer packets, up to one by which the guest goes on; None: the run is over, or the debugger has gone."""
         while self._channel is not None and self._commands is not None:
             try:
@@ -279,8 +352,11 @@ class Debugger:
                 self._vanished()
         return None
 
-    def _obey(self, outcome: Resumption | Leaving | None) -> None:
+    def _obey(self, outcome: Resumption | Back | Leaving | None) -> None:
         match outcome:
+            case Back():
+                self._has_gone_on = True
+                self._go_on()
             case Resumption(step):
                 self._step, self._has_gone_on = step, True
                 self._go_on()
@@ -319,4 +395,6 @@ class Debugger:
             self._channel.close()
         self._channel = self._commands = self._cause = self._step = self._from = self._passed = None
         self._has_gone_on = False
+        self._backwards.end()
+        self._backwards.history.forget()
         self._points.clear()

@@ -105,6 +105,11 @@ class Points:
 
     # -- the engine ---------------------------------------------------------------------------------------------------
 
+    @property
+    def watched(self) -> tuple[Watchpoint, ...]:
+        """The watchpoints."""
+        return tuple(self._watchpoints)
+
     def prepare(self, *, is_step: bool) -> None:
         """Between two runs: the guest is about to go on."""
         wanted = self._breakpoints.keys() | self._once

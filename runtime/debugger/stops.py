@@ -18,6 +18,7 @@ class Cause(Enum):
     ACCESSED = "accessed"
     ASKED = "asked"  # a clause, or a command of the monitor
     INTERRUPTED = "interrupted"  # by the debugger
+    BEGINNING = "beginning"  # of what can be gone back to
 
 
 _TRAP, _INTERRUPT = 5, 2  # SIGTRAP, SIGINT, as gdb numbers them
@@ -58,6 +59,8 @@ def _reason(stop: Stop, abilities: Abilities) -> str:
             return f"rwatch:{stop.address:x};"
         case Cause.ACCESSED:
             return f"awatch:{stop.address:x};"
+        case Cause.BEGINNING:
+            return "replaylog:begin;"
         case Cause.ATTACHED | Cause.STEPPED | Cause.ASKED | Cause.INTERRUPTED:
             return ""
         case _:

@@ -34,6 +34,7 @@ class SerialLine:
         self._sources: list[Source] = []
         self._receivers: list[Callable[[], None]] = []
         self._is_awaited = False
+        self.taken = 0  # bytes that came from sources, which nobody can type again
         self._owner: object = None
         self._on_wait: list[Callable[[], None]] = []
 
@@ -81,7 +82,9 @@ class SerialLine:
         del self._waiting[:size]
         for source in self._sources:
             if len(data) < size:
-                data += source.take(size - len(data))
+                typed = source.take(size - len(data))
+                self.taken += len(typed)
+                data += typed
         self._is_awaited |= len(data) < size
         return data
 

@@ -12,7 +12,9 @@ from typing import Final
 
 from hypothesis import strategies as st
 
+from kinst.runtime.debugger.backwards import Backwards
 from kinst.runtime.debugger.commands import Commands, Debugged
+from kinst.runtime.debugger.history import History
 from kinst.runtime.debugger.memory import DebuggedMemory
 from kinst.runtime.debugger.monitor import Monitor, MonitorCommand
 from kinst.runtime.debugger.packets import Decoder, Packet, Signal, framed
@@ -22,6 +24,7 @@ from kinst.runtime.debugger.resuming import Resumption
 from kinst.runtime.machine.boards.registry import board_of
 from kinst.runtime.machine.configuration import ClockKind, Configuration
 from kinst.runtime.machine.loading.loader import load_image
+from kinst.runtime.machine.snapshots.snapshot import Snapshots
 from kinst.runtime.machine.system import System
 from kinst.targets.errors import KinstError
 from kinst.targets.image import open_image
@@ -31,6 +34,14 @@ from tests.runtime.debugger.samples import SAMPLES
 
 _ASKING: Final = "gpm?q"  # the first letters of packets that only ask
 _RUN: Final = 2_000  # ns of the machine's time
+
+
+class _Snapshots(Snapshots):
+    """Those of a machine that can go back."""
+
+    def why_not(self) -> str | None:
+        """Nothing is against it."""
+        return None
 
 
 class _Guest:
@@ -45,12 +56,14 @@ class _Guest:
         self.system.space.start()
         self.memory = DebuggedMemory(self.system, loaded)
         self.points = Points(self.system, self.memory, lambda _cause, _address: True, lambda: None)
+        registers = Registers(self.system)
         self.debugged = Debugged(
             self.system,
-            Registers(self.system),
+            registers,
             self.memory,
             self.points,
             Monitor({"say": MonitorCommand(str, "what it is given")}),
+            Backwards(self.system, History(self.system, _Snapshots(self.system)), registers, self.points),
         )
 
     def asked(self, commands: Commands, data: bytes) -> None:

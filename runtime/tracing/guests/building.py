@@ -43,6 +43,7 @@ from kinst.runtime.tracing.images.patched_code import PatchedCode
 from kinst.runtime.tracing.images.placed_images import PlacedImage, PlacedRules, PlacedSymbols
 from kinst.runtime.tracing.images.plug_ins import PlugIns
 from kinst.runtime.tracing.images.preparing import Prepared
+from kinst.runtime.tracing.request import Request
 from kinst.runtime.tracing.standalone.guest import StandaloneGuest
 from kinst.runtime.tracing.standalone.probes import StandaloneProbes
 from kinst.runtime.trap.trap import Firing
@@ -58,7 +59,6 @@ from kinst.targets.method import Method
 from kinst.targets.probe import WATCHING
 
 if TYPE_CHECKING:
-    from kinst.runtime.debugger.address import DebuggerAddress
     from kinst.runtime.debugger.debugger import Debugger
     from kinst.runtime.patched.sites import SiteTable
     from kinst.runtime.tracing.guests.event_log import EventLog
@@ -93,7 +93,7 @@ def build(prepared: Prepared, types: ImageTypes, plug_ins: PlugIns, warn: Callab
         probes = StandaloneProbes(prepared, prepared.manifest, prepared.manifest.standalone, warn)
         standalone = StandaloneGuest(probes, system, loaded, is_made_here=prepared.planned.plan is not None)
         snapshots = GuestSnapshots(prepared, system, loaded, None, warn)
-        given = standalone.surroundings(types, warn), request.gdb
+        given = standalone.surroundings(types, warn), request, snapshots
         around, door = _with_debugger(*given, system, loaded, None, warn)
         made = prepared, system, loaded, None, around, None, standalone
         return Guest(*made, snapshots=snapshots, debugger=door, warn=warn)
@@ -157,7 +157,7 @@ def build(prepared: Prepared, types: ImageTypes, plug_ins: PlugIns, warn: Callab
         fold=next((one.fold for one in (code, beside) if one is not None), lambda: None),
         replays=replays_of(system, profile),
     )
-    surroundings, door = _with_debugger(surroundings, prepared.request.gdb, system, loaded, sites, warn)
+    surroundings, door = _with_debugger(surroundings, request, snapshots, system, loaded, sites, warn)
     inlines = inline_clauses(prepared, sites, stacks, rules, memory, loaded.bias)
     log = None if watched is None else _log(prepared, system, watched, symbols, warn)
     return Guest(
@@ -215,18 +215,21 @@ def _watched(
 
 def _with_debugger(
     surroundings: Surroundings,
-    address: "DebuggerAddress | None",
+    request: Request,
+    snapshots: GuestSnapshots,
     system: System,
     loaded: Loaded,
     sites: "SiteTable | None",
     warn: Callable[[str], None],
 ) -> tuple[Surroundings, "Debugger | None"]:
-    """What clauses can see, and the door of --gdb at this address; None: there is none."""
-    if address is None:
+    """What clauses can see, and the door of --gdb; None: there is none."""
+    if request.gdb is None:
         return surroundings, None
     from kinst.runtime.tracing.guests.debugging import Debugging
+    from kinst.runtime.tracing.guests.rewinding import Rewinding
 
-    debugging = Debugging(address, system, loaded, warn)
+    rewinding = Rewinding(request, system, snapshots, surroundings.providers)
+    debugging = Debugging(request.gdb, system, loaded, warn, rewinding)
     debugging.know(surroundings.providers, sites)
     return debugging.joined(surroundings), debugging.debugger
 

@@ -11,6 +11,7 @@ from kinst.runtime.debugger.debugger import Debugger, Notices
 from kinst.runtime.debugger.monitor import Monitor, MonitorCommand
 from kinst.runtime.machine.system import System
 from kinst.runtime.providers.provider import Providers
+from kinst.runtime.tracing.guests.rewinding import Rewinding
 from kinst.runtime.tracing.host.surroundings import Surroundings
 from kinst.targets.errors import UsageError
 
@@ -24,11 +25,19 @@ _MOST: Final = 50  # probes in a list
 class Debugging:
     """The debugger of one guest, which tells of stops once somebody listens."""
 
-    def __init__(self, address: DebuggerAddress, system: System, loaded: "Loaded", warn: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        address: DebuggerAddress,
+        system: System,
+        loaded: "Loaded",
+        warn: Callable[[str], None],
+        rewinding: Rewinding,
+    ) -> None:
         """The door is closed until the run begins."""
+        self._rewinding = rewinding
         self._system, self._bias = system, loaded.bias
         self._on_stop: list[Callable[[], None]] = []
-        self.debugger = Debugger(system, loaded, address, Notices(warn, self._stopped))
+        self.debugger = Debugger(system, loaded, address, Notices(warn, self._stopped), rewinding)
 
     def joined(self, surroundings: Surroundings) -> Surroundings:
         """What clauses can see, with the debugger: its door is opened when the run begins."""
@@ -72,7 +81,7 @@ class Debugging:
             state = "off" if not cpu.is_on else "waits for an interrupt" if cpu.is_waiting else "runs"
             is_here = " (in the engine)" if cpu is self._system.current else ""
             lines.append(f"CPU {cpu.number}: {state}{is_here}")
-        return "\n".join(lines)
+        return "\n".join([*lines, f"backwards: {self._rewinding.why_not() or 'yes'}"])
 
     def _physical(self, rest: str) -> str:
         if rest not in ("on", "off"):

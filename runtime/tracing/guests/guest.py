@@ -1,5 +1,6 @@
 """An image in a machine, with providers of its probes. It has not run yet, or it has stopped and can continue."""
 
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -109,17 +110,29 @@ class Guest:
         event = None if self._call is None else self._call.handle
         hooks = MachineHooks(self._sink(console), self._between_turns(after_turn), event)
         with self.snapshots.during_run():
-            end = self.system.run(limits.timeout, limits.wall_timeout, hooks)
+            end = self._run(limits, hooks)
         if self._call is not None and end is End.RETURNED:
             self.result = self._call.result
         if self._standalone is not None:
             self._standalone.collect(end)
         return end
 
+    def _run(self, limits: Limits, hooks: MachineHooks) -> End:
+        """Run within the limits: again from each snapshot that a debugger goes back to."""
+        clock, start, wall_start = self.system.clock, self.system.clock.now(), time.monotonic_ns()
+        timeout, wall_timeout = limits.timeout, limits.wall_timeout
+        while True:
+            end = self.system.run(timeout, wall_timeout, hooks)
+            if self._debugger is None or end is not End.PAUSED or not self._debugger.restored():
+                return end
+            timeout = None if limits.timeout is None else start + limits.timeout - clock.now()
+            if limits.wall_timeout is not None:
+                wall_timeout = max(0, wall_start + limits.wall_timeout - time.monotonic_ns())
+
     def _sink(self, console: Callable[[bytes], None]) -> Callable[[bytes], None]:
         """All that receives the guest's console. `console` is first: a match of --until must be in the output."""
         watch, panic, typist = self._watch, self._panic, self.typist
-        stuck, unmodelled = self._stuck, self._unmodelled
+        stuck, unmodelled, debugger = self._stuck, self._unmodelled, self._debugger
 
         def sink(data: bytes) -> None:
             console(data)
@@ -129,7 +142,15 @@ class Guest:
             watch.on_console(data)
             typist.on_console(data)
 
-        return sink
+        def sink_once(data: bytes) -> None:
+            """Without what a guest that was taken back prints again, which the typist alone has forgotten."""
+            fresh = data if debugger is None else debugger.fresh(data)
+            if len(fresh) < len(data):
+                typist.on_console(data[: len(data) - len(fresh)])
+            if fresh:
+                sink(fresh)
+
+        return sink if debugger is None else sink_once
 
     def _between_turns(self, after_turn: Callable[[], None]) -> Callable[[], None]:
         """All that runs between two turns of a CPU."""

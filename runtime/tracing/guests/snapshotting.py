@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kinst.runtime.patched.armed_memory import ArmedMemory, copies_of
+from kinst.targets.errors import MachineError
 
 if TYPE_CHECKING:
     from kinst.runtime.machine.loading.loaded import Loaded
@@ -113,6 +114,17 @@ class GuestSnapshots:
             self.write(self._wanted.pop())
 
     # -- in memory ----------------------------------------------------------------------------------------------------
+
+    def why_not(self) -> str | None:
+        """Why this guest has no snapshots in memory; None: it has, but maybe not at every moment."""
+        from kinst.runtime.machine.snapshots.snapshot import check_memory
+
+        try:
+            check_memory(self._system)
+            self._in_memory()
+        except MachineError as error:
+            return str(error)
+        return None
 
     def take(self) -> "Snapshot":
         """A snapshot in memory, between two turns or runs. Raises MachineError."""

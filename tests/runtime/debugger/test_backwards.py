@@ -1,0 +1,155 @@
+"""Backwards by the protocol: what was recorded on the way forward is there again on the way back."""
+
+import random
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from kinst.targets.image import open_image
+from tests.commands.in_process import kinst_run
+from tests.runtime.debugger.client import Client, debugged
+from tests.runtime.debugger.samples import SAMPLES
+
+machines = pytest.mark.parametrize("machine", SAMPLES)
+_WORDS = ("--clock", "icount")
+_BEGINNING = "T05replaylog:begin;"
+
+
+def _address(machine: str, name: str) -> int:
+    return open_image(SAMPLES[machine]).symbols.address_of(name) or 0
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """What a debugger sees of a stopped guest."""
+
+    thread: str
+    time: str
+    registers: str
+    memory: str
+
+
+def _seen(client: Client, places: tuple[int, ...]) -> _Seen:
+    time = re.search(r"time: ([\d,]+) ns", client.monitor("info"))
+    assert time is not None
+    return _Seen(client.ask("qC"), time[1], client.ask("g"), "".join(client.ask(f"m{at:x},40") for at in places))
+
+
+@dataclass
+class _Steps:
+    """Goes forward by drawn stops, then by steps, each of them recorded, and back by as many."""
+
+    machine: str
+    seed: int
+    rounds: int = 4
+    most: int = 100
+    functions: tuple[str, ...] = ("hash_bytes", "rpc_release", "kmalloc", "callout_process")
+    backwards: int = field(default=0, init=False)
+
+    def __call__(self, client: Client) -> None:
+        draw = random.Random(self.seed)
+        places = tuple(_address(self.machine, name) for name in ("soft_ticks", "cpu_stacks"))
+        for _ in range(self.rounds):
+            point = f"{_address(self.machine, draw.choice(self.functions)):x}"
+            assert client.ask(f"Z0,{point},1") == "OK"
+            assert client.ask("vCont;c").startswith("T05swbreak")
+            assert client.ask(f"z0,{point},1") == "OK"
+            thread = int(client.ask("qC")[2:], 16)
+            recorded = [_seen(client, places)]
+            for _ in range(draw.randrange(1, self.most)):
+                assert client.ask(f"vCont;s:{thread:x};c").startswith("T05")
+                recorded.append(_seen(client, places))
+            for before in reversed(recorded[:-1]):
+                assert client.ask("bs") == f"T05thread:{thread:x};"
+                assert _seen(client, places) == before
+                self.backwards += 1
+            for after in recorded[1 : draw.randrange(len(recorded))]:  # and forward again
+                assert client.ask(f"vCont;s:{thread:x};c").startswith("T05")
+                assert _seen(client, places) == after
+        assert client.ask("D") == "OK"
+
+
+@pytest.mark.parametrize("cpus", [1, 2])
+@machines
+def test_steps_back_are_the_steps_forward(machine: str, cpus: int, tmp_path: Path) -> None:
+    words = (*_WORDS, "--cpus", str(cpus))
+    plain, steps = kinst_run(SAMPLES[machine], *words), _Steps(machine, seed=cpus)
+    done = debugged(SAMPLES[machine], tmp_path, steps, *words)
+    assert steps.backwards > 50
+    assert (done.returncode, done.stdout) == (plain.returncode, plain.stdout)
+
+
+_VARIABLES = ("soft_ticks", "jiffies", "allocated")
+
+
+@dataclass
+class _Writes:
+    """Goes forward by the writes of a variable, each of them recorded, to a breakpoint, and back by as many writes."""
+
+    machine: str
+    variable: str
+    count: int = 5
+    until: str = "rpc_release"
+    writes: list[tuple[int, int]] = field(default_factory=list, init=False)
+
+    def __call__(self, client: Client) -> None:
+        at = _address(self.machine, self.variable)
+        value = lambda: int(client.ask(f"m{at:x},8"), 16)  # noqa: E731
+        assert client.ask(f"Z2,{at:x},8") == "OK"
+        for _ in range(self.count):
+            before = value()
+            assert re.fullmatch(f"T05watch:{at:x};thread:[12];", client.ask("vCont;c"))
+            self.writes.append((before, value()))
+        stop = f"{_address(self.machine, self.until):x}"
+        assert client.ask(f"z2,{at:x},8") == "OK"
+        assert client.ask(f"Z0,{stop},1") == "OK"
+        assert client.ask("vCont;c").startswith("T05swbreak")
+        here = _seen(client, (at,))
+        assert client.ask(f"z0,{stop},1") == "OK"
+        assert client.ask(f"Z2,{at:x},8") == "OK"
+        last = value()
+        seen = list[tuple[int, int]]()
+        while (reply := client.ask("bc")) and not reply.startswith(_BEGINNING):
+            assert re.fullmatch(f"T05watch:{at:x};thread:[12];", reply)
+            seen.append((value(), last))
+            last = value()
+        assert seen[::-1][: self.count] == self.writes
+        assert client.ask("bc").startswith(_BEGINNING)
+        assert client.ask(f"z2,{at:x},8") == "OK"
+        assert client.ask(f"Z0,{stop},1") == "OK"
+        assert client.ask("vCont;c").startswith("T05swbreak")
+        assert _seen(client, (at,)) == here
+        assert client.ask("D") == "OK"
+
+
+@pytest.mark.parametrize("cpus", [1, 2])
+@machines
+def test_back_to_each_write_of_a_variable(machine: str, cpus: int, tmp_path: Path) -> None:
+    words = (*_WORDS, "--cpus", str(cpus))
+    plain, writes = kinst_run(SAMPLES[machine], *words), _Writes(machine, "soft_ticks")
+    done = debugged(SAMPLES[machine], tmp_path, writes, *words)
+    assert (done.returncode, done.stdout) == (plain.returncode, plain.stdout)
+
+
+@machines
+def test_back_to_each_breakpoint(machine: str, tmp_path: Path) -> None:
+    places = (_address(machine, "soft_ticks"), _address(machine, "cpu_stacks"))
+
+    def use(client: Client) -> None:
+        points = [f"Z{kind},{_address(machine, name):x},1" for kind, name in enumerate(("kmalloc", "hash_bytes"))]
+        assert [client.ask(point) for point in points] == ["OK", "OK"]
+        recorded = list[tuple[str, _Seen]]()
+        for _ in range(30):
+            recorded.append((client.ask("vCont;c"), _seen(client, places)))
+        for before in reversed(recorded[:-1]):
+            assert (client.ask("bc"), _seen(client, places)) == before
+        assert client.ask("bc") == f"{_BEGINNING}thread:1;"
+        for after in recorded[:10]:
+            assert (client.ask("vCont;c"), _seen(client, places)) == after
+        assert client.ask("D") == "OK"
+
+    plain = kinst_run(SAMPLES[machine], *_WORDS)
+    done = debugged(SAMPLES[machine], tmp_path, use, *_WORDS)
+    assert (done.returncode, done.stdout) == (plain.returncode, plain.stdout)
