@@ -98,6 +98,11 @@ class Debugger:
         """What of the guest's output was not printed before a debugger went back."""
         return self._backwards.history.fresh(data)
 
+    @property
+    def executed(self) -> int:
+        """The instructions from the beginning up to where the guest is."""
+        return self._backwards.history.executed
+
     def restored(self) -> bool:
         """The run has ended. Whether a debugger goes back: the guest is restored, and runs again."""
         if not self._backwards.restored():

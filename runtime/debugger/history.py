@@ -46,13 +46,14 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """A snapshot: where it was taken, and how many bytes the guest had printed by then, and had taken
-    of what somebody types."""
+    """A snapshot: where it was taken, and how many bytes the guest had printed by then, had taken of
+    what somebody types, and how many instructions it had executed."""
 
     place: Place
     snapshot: Snapshot
     printed: int
     typed: int
+    executed: int
 
 
 class History:
@@ -62,6 +63,7 @@ class History:
         """None yet."""
         self._system, self._guest = system, guest
         self._moments: list[Moment] = []
+        self._repeated = 0  # instructions that were executed once more
         self._executed = 0  # instructions, at the last snapshot that was taken or restored
         self._printed = self._shown = 0  # bytes of the console, and those that somebody has seen
 
@@ -86,13 +88,13 @@ class History:
 
     def note(self) -> None:
         """The engine is about to run: take a snapshot if it is time for one."""
-        if (not self._moments or self._passed() >= _INTERVAL) and self._guest.why_not() is None:
+        if (not self._moments or self.executed - self._executed >= _INTERVAL) and self._guest.why_not() is None:
             self.take()
 
     def take(self) -> None:
         """Take a snapshot, if there is none here, and if it is possible at the moment. Just before the engine runs: the
         turn goes on from there as it does now."""
-        place = self.here()
+        place, executed = self.here(), self.executed
         if any(one.place == place for one in self._moments):
             return
         try:
@@ -101,8 +103,8 @@ class History:
             return
         at = bisect_right(self._moments, place.time, key=lambda one: one.place.time)
         before = self._moments[at - 1].snapshot if at else None
-        self._moments.insert(at, Moment(place, _shared(taken, before), self._printed, self._typed))
-        self._executed = self._count()
+        self._moments.insert(at, Moment(place, _shared(taken, before), self._printed, self._typed, executed))
+        self._executed = executed
         if len(self._moments) > _MOST:
             self._drop_one()
 
@@ -115,13 +117,12 @@ class History:
         self._moments.clear()
         self._shown = self._printed
 
-    def _count(self) -> int:
+    @property
+    def executed(self) -> int:
+        """The instructions up to here; of those that were executed again, as many as the first time."""
         counter = self._system.engine.counter
         assert counter is not None, "instructions of a machine that is debugged are counted"
-        return counter.executed
-
-    def _passed(self) -> int:
-        return self._count() - self._executed
+        return counter.executed - self._repeated
 
     def _drop_one(self) -> None:
         times, last = [one.place.time for one in self._moments], self._moments[-1].place.time
@@ -158,7 +159,8 @@ class History:
     def restore(self, moment: Moment) -> None:
         """Return to it, between two runs."""
         self._guest.restore(moment.snapshot)
-        self._printed, self._executed = moment.printed, self._count()
+        self._printed, self._executed = moment.printed, moment.executed
+        self._repeated += self.executed - moment.executed
 
 
 def _shared(taken: Snapshot, before: Snapshot | None) -> Snapshot:

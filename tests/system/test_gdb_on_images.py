@@ -77,3 +77,34 @@ def test_u_boot(tmp_path: Path) -> None:
     assert re.search(r"atchpoint 2: .*\n\nOld value = \d+\nNew value = \d+", said), said
     plain = kinst_run(image, *words)
     assert (done.returncode, done.stdout) == (plain.returncode, plain.stdout)
+
+
+_BACKWARDS = (
+    "hbreak mount_root",
+    "continue",
+    "delete",
+    "watch *(long *)&jiffies_64",
+    "reverse-continue",
+    "reverse-continue",
+    "stepi",
+    "delete",
+    "reverse-stepi",
+    "hbreak start_kernel",
+    "reverse-continue",
+    "detach",
+)
+
+
+@pytest.mark.long
+@needs_gdb
+@pytest.mark.parametrize("machine", _APPEND)
+def test_backwards_in_linux(machine: str, tmp_path: Path) -> None:
+    """From where it would mount its root to the last ticks, and to where it began; and the whole way again."""
+    image = real_image(f"linux-{machine}")
+    words = ("--clock", "icount", "--append", _APPEND[machine], "--until", _PANIC)
+    said, done = with_gdb(image, tmp_path, _BACKWARDS, *words, seconds=1800)
+    found = re.findall(r"watchpoint 2: .*\n\nOld value = (\d+)\nNew value = (\d+)", said)
+    assert [int(old) - int(new) for old, new in found] == [1, 1, -1], said
+    assert re.search(r"Breakpoint 3(\.\d)?, .*start_kernel \(\)", said), said
+    plain = kinst_run(image, *words)
+    assert (done.returncode, done.stdout) == (plain.returncode, plain.stdout)

@@ -74,9 +74,7 @@ class Debugging:
             call()
 
     def _info(self, _rest: str) -> str:
-        counter = self._system.engine.counter
-        executed = "" if counter is None else f", {counter.executed:,} instructions"
-        lines = [f"time: {self._system.clock.now():,} ns{executed}"]
+        lines = [f"time: {self._system.clock.now():,} ns, {self.debugger.executed:,} instructions"]
         for cpu in self._system.cpus:
             state = "off" if not cpu.is_on else "waits for an interrupt" if cpu.is_waiting else "runs"
             is_here = " (in the engine)" if cpu is self._system.current else ""

@@ -12,6 +12,7 @@ from tests.commands.in_process import kinst_run
 from tests.runtime.debugger.client import Client, debugged
 from tests.runtime.debugger.samples import SAMPLES
 
+pytestmark = pytest.mark.turns
 machines = pytest.mark.parametrize("machine", SAMPLES)
 _WORDS = ("--clock", "icount")
 _BEGINNING = "T05replaylog:begin;"
@@ -43,8 +44,8 @@ class _Steps:
 
     machine: str
     seed: int
-    rounds: int = 4
-    most: int = 100
+    rounds: int = 3
+    most: int = 60
     functions: tuple[str, ...] = ("hash_bytes", "rpc_release", "kmalloc", "callout_process")
     backwards: int = field(default=0, init=False)
 
@@ -77,7 +78,7 @@ def test_steps_back_are_the_steps_forward(machine: str, cpus: int, tmp_path: Pat
     words = (*_WORDS, "--cpus", str(cpus))
     plain, steps = kinst_run(SAMPLES[machine], *words), _Steps(machine, seed=cpus)
     done = debugged(SAMPLES[machine], tmp_path, steps, *words)
-    assert steps.backwards > 50
+    assert steps.backwards > 20
     assert (done.returncode, done.stdout) == (plain.returncode, plain.stdout)
 
 
@@ -92,7 +93,10 @@ class _Writes:
 
     def __call__(self, client: Client) -> None:
         at = _address(self.machine, self.variable)
-        value = lambda: int(client.ask(f"m{at:x},4"), 16)  # noqa: E731
+
+        def value() -> int:
+            return int(client.ask(f"m{at:x},4"), 16)
+
         assert client.ask(f"Z2,{at:x},4") == "OK"
         for _ in range(self.count):
             before = value()
@@ -137,6 +141,81 @@ def test_back_to_each_breakpoint(machine: str, tmp_path: Path) -> None:
         assert client.ask("bc") == f"{_BEGINNING}thread:1;"
         for after in recorded[:10]:
             assert (client.ask("vCont;c"), _seen(client, places)) == after
+        assert client.ask("D") == "OK"
+
+    plain = kinst_run(SAMPLES[machine], *_WORDS)
+    done = debugged(SAMPLES[machine], tmp_path, use, *_WORDS)
+    assert (done.returncode, done.stdout) == (plain.returncode, plain.stdout)
+
+
+def _refused(machine: str, folder: Path, *words: str) -> list[str]:
+    """What is said to who would go backwards in such a run."""
+    said = list[str]()
+
+    def use(client: Client) -> None:
+        said.extend([client.ask("qSupported:swbreak+"), client.ask("bs"), client.ask("bc"), client.monitor("info")])
+        assert client.ask("vCont;s:1;c").startswith("T05")
+        assert client.ask("D") == "OK"
+
+    assert debugged(SAMPLES[machine], folder, use, *words).returncode == 0
+    return said
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        ((), "use --clock icount"),
+        ((*_WORDS, "-n", "fbt::kmalloc:entry { @ = count(); }"), "while probes are enabled"),
+        ((*_WORDS, "--log", "exceptions"), "with --log"),
+    ],
+)
+def test_why_there_is_no_way_back(words: tuple[str, ...], why: str, tmp_path: Path) -> None:
+    supported, step, go_on, info = _refused("riscv64", tmp_path, *words)
+    assert "Reverse" not in supported
+    assert step == go_on
+    assert re.fullmatch(f"E.there is no way back.*{why}.*", step)
+    assert why in info
+
+
+@machines
+def test_what_a_debugger_changes_is_a_new_beginning(machine: str, tmp_path: Path) -> None:
+    at, point = _address(machine, "soft_ticks"), _address(machine, "kmalloc")
+
+    def use(client: Client) -> None:
+        assert "ReverseStep+;ReverseContinue+" in client.ask("qSupported:swbreak+")
+        assert client.ask(f"Z0,{point:x},1") == "OK"
+        for _ in range(3):
+            assert client.ask("vCont;c").startswith("T05swbreak")
+        before = client.ask("g")
+        assert client.ask(f"M{at:x},4:07000000") == "OK"
+        assert client.ask("bc") == f"{_BEGINNING}thread:1;"
+        assert client.ask(f"m{at:x},4") == "07000000"
+        assert client.ask("vCont;c").startswith("T05swbreak")
+        assert client.ask("bc").startswith("T05swbreak")  # where the new beginning is
+        assert client.ask("bc").startswith(_BEGINNING)
+        assert client.ask("g") == before
+        assert client.ask(f"m{at:x},4") == "07000000"
+        client.packets.send_last("k")
+
+    assert debugged(SAMPLES[machine], tmp_path, use, *_WORDS).returncode == 0
+
+
+@machines
+def test_the_console_shows_nothing_twice(machine: str, tmp_path: Path) -> None:
+    """Back to the first instruction from near the end, twice, and to the end."""
+    point = _address(machine, "kfree")
+
+    def use(client: Client) -> None:
+        assert client.ask(f"Z0,{point:x},1") == "OK"
+        stops = 0
+        while client.ask("vCont;c").startswith("T05") and stops < 100:
+            stops += 1
+        assert stops == 100
+        assert client.ask(f"z0,{point:x},1") == "OK"
+        for _ in range(2):
+            assert client.ask("bc").startswith(_BEGINNING)
+            assert client.ask("bs").startswith(_BEGINNING)
+            assert client.ask("vCont;s:1;c").startswith("T05")
         assert client.ask("D") == "OK"
 
     plain = kinst_run(SAMPLES[machine], *_WORDS)

@@ -50,3 +50,39 @@ def test_a_session(machine: str, tmp_path: Path) -> None:
     plain = kinst_run(SAMPLES[machine], *_WORDS)
     counts = [int(re.search(r"hash_bytes +(\d+)", one.stdout)[1]) for one in (plain, done)]  # type: ignore[index]
     assert counts[1] == counts[0] + 2
+
+
+_BACKWARDS = (
+    "break rpc_release",
+    "continue",
+    "disable 1",
+    "watch soft_ticks",
+    "continue",
+    "continue",
+    "reverse-continue",
+    "reverse-continue",
+    "enable 1",
+    "reverse-continue",
+    "delete",
+    "tbreak hash_bytes",
+    "continue",
+    "next",
+    "reverse-next",
+    "reverse-stepi",
+    "reverse-continue",
+    "detach",
+)
+
+
+@needs_gdb
+@pytest.mark.turns
+@pytest.mark.parametrize("machine", SAMPLES)
+def test_backwards(machine: str, tmp_path: Path) -> None:
+    said, done = with_gdb(SAMPLES[machine], tmp_path, _BACKWARDS, "--clock", "icount")
+    assert done.returncode == 0
+    found = re.findall(r"atchpoint 2: soft_ticks\n\nOld value = (\d+)\nNew value = (\d+)", said)
+    assert found == [("0", "1"), ("1", "2"), ("2", "1"), ("1", "0")]
+    assert len(re.findall(r"^Breakpoint 1, (0x\w+ in )?rpc_release \(request=", said, re.MULTILINE)) == 2
+    assert re.search(r"Temporary breakpoint 3, (0x\w+ in )?hash_bytes", said), said
+    assert "No more reverse-execution history." in said
+    assert done.stdout == kinst_run(SAMPLES[machine], "--clock", "icount").stdout
