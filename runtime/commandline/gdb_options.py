@@ -11,7 +11,8 @@ gdb_options: Final = together(
         is_rare=True,
         metavar="[HOST:]PORT",
         help="Wait for gdb or lldb there (without HOST on 127.0.0.1; or unix:PATH) before the first instruction, as "
-        "QEMU's -S -gdb does. Probes go on firing; breakpoint() of a program stops there.",
+        "QEMU's -S -gdb does. Probes go on firing; breakpoint() of a program stops there. "
+        "With --clock icount and no D program it goes backwards, too.",
         brief="Wait for gdb or lldb there, then run.",
     ),
 )

@@ -86,7 +86,7 @@ _BACKWARDS = (
     "watch *(long *)&jiffies_64",
     "reverse-continue",
     "reverse-continue",
-    "stepi",
+    "stepi 3",
     "delete",
     "reverse-stepi",
     "hbreak start_kernel",

@@ -86,3 +86,22 @@ def test_backwards(machine: str, tmp_path: Path) -> None:
     assert re.search(r"Temporary breakpoint 3, (0x\w+ in )?hash_bytes", said), said
     assert "No more reverse-execution history." in said
     assert done.stdout == kinst_run(SAMPLES[machine], "--clock", "icount").stdout
+
+
+_TUTORIAL = Path(__file__).parents[3] / "docs" / "tutorial" / "overwritten.md"
+
+
+@needs_gdb
+def test_the_tutorial_shows_what_gdb_says(tmp_path: Path) -> None:
+    """Each line that it shows, in this order."""
+    blocks = re.findall(r"^```(\w*)\n(.*?)^```$", _TUTORIAL.read_text(), re.MULTILINE | re.DOTALL)
+    shown = [line for kind, block in blocks if not kind for line in block.splitlines()]
+    lines = [line for line in shown if line and not line.startswith("$ ")]
+    commands = [line.removeprefix("(gdb) ") for line in lines if line.startswith("(gdb) ")]
+    assert commands[0] == "target remote :1234"
+    said, _ = with_gdb(SAMPLES["amd64"], tmp_path, commands[1:], "--clock", "icount")
+    at = 0
+    for line in lines:
+        if not line.startswith("(gdb) "):
+            assert line in said[at:], said
+            at = said.index(line, at) + len(line)
