@@ -43,7 +43,6 @@ from kinst.runtime.tracing.images.patched_code import PatchedCode
 from kinst.runtime.tracing.images.placed_images import PlacedImage, PlacedRules, PlacedSymbols
 from kinst.runtime.tracing.images.plug_ins import PlugIns
 from kinst.runtime.tracing.images.preparing import Prepared
-from kinst.runtime.tracing.request import Request
 from kinst.runtime.tracing.standalone.guest import StandaloneGuest
 from kinst.runtime.tracing.standalone.probes import StandaloneProbes
 from kinst.runtime.trap.trap import Firing
@@ -93,7 +92,7 @@ def build(prepared: Prepared, types: ImageTypes, plug_ins: PlugIns, warn: Callab
         probes = StandaloneProbes(prepared, prepared.manifest, prepared.manifest.standalone, warn)
         standalone = StandaloneGuest(probes, system, loaded, is_made_here=prepared.planned.plan is not None)
         snapshots = GuestSnapshots(prepared, system, loaded, None, warn)
-        given = standalone.surroundings(types, warn), request, snapshots
+        given = standalone.surroundings(types, warn), prepared, snapshots
         around, door = _with_debugger(*given, system, loaded, None, warn)
         made = prepared, system, loaded, None, around, None, standalone
         return Guest(*made, snapshots=snapshots, debugger=door, warn=warn)
@@ -157,7 +156,7 @@ def build(prepared: Prepared, types: ImageTypes, plug_ins: PlugIns, warn: Callab
         fold=next((one.fold for one in (code, beside) if one is not None), lambda: None),
         replays=replays_of(system, profile),
     )
-    surroundings, door = _with_debugger(surroundings, request, snapshots, system, loaded, sites, warn)
+    surroundings, door = _with_debugger(surroundings, prepared, snapshots, system, loaded, sites, warn)
     inlines = inline_clauses(prepared, sites, stacks, rules, memory, loaded.bias)
     log = None if watched is None else _log(prepared, system, watched, symbols, warn)
     return Guest(
@@ -215,7 +214,7 @@ def _watched(
 
 def _with_debugger(
     surroundings: Surroundings,
-    request: Request,
+    prepared: Prepared,
     snapshots: GuestSnapshots,
     system: System,
     loaded: Loaded,
@@ -223,13 +222,14 @@ def _with_debugger(
     warn: Callable[[str], None],
 ) -> tuple[Surroundings, "Debugger | None"]:
     """What clauses can see, and the door of --gdb; None: there is none."""
-    if request.gdb is None:
+    address = prepared.request.gdb
+    if address is None:
         return surroundings, None
     from kinst.runtime.tracing.guests.debugging import Debugging
     from kinst.runtime.tracing.guests.rewinding import Rewinding
 
-    rewinding = Rewinding(request, system, snapshots, surroundings.providers)
-    debugging = Debugging(request.gdb, system, loaded, warn, rewinding)
+    rewinding = Rewinding(prepared, system, snapshots, surroundings.providers)
+    debugging = Debugging(address, system, loaded, warn, rewinding)
     debugging.know(surroundings.providers, sites)
     return debugging.joined(surroundings), debugging.debugger
 

@@ -6,7 +6,7 @@ from kinst.runtime.machine.configuration import ClockKind
 from kinst.runtime.machine.system import System
 from kinst.runtime.providers.provider import Providers
 from kinst.runtime.tracing.guests.snapshotting import GuestSnapshots
-from kinst.runtime.tracing.request import Request
+from kinst.runtime.tracing.images.preparing import Prepared
 
 if TYPE_CHECKING:
     from kinst.runtime.machine.snapshots.snapshot import Snapshot
@@ -15,18 +15,21 @@ if TYPE_CHECKING:
 class Rewinding:
     """One guest's snapshots, and whether what comes after them can be done again."""
 
-    def __init__(self, request: Request, system: System, snapshots: GuestSnapshots, providers: Providers) -> None:
+    def __init__(self, prepared: Prepared, system: System, snapshots: GuestSnapshots, providers: Providers) -> None:
         """Nothing is copied yet. Whether probes are enabled is asked when it matters."""
-        self._request, self._system, self._snapshots, self._providers = request, system, snapshots, providers
+        self._prepared, self._system, self._snapshots, self._providers = prepared, system, snapshots, providers
 
     def why_not(self) -> str | None:
         """Why the guest cannot go back; None: it can."""
+        request = self._prepared.request
         if self._system.clock_kind is not ClockKind.ICOUNT:
             return "there is no way back with the host's clock: use --clock icount"
-        if len(self._providers.enabled) or self._request.actions:
+        if len(self._providers.enabled) or request.actions:
             return "there is no way back while probes are enabled, which would fire again: leave out the D program"
-        if self._request.log is not None or self._request.learn is not None:
+        if request.log is not None or request.learn is not None:
             return "there is no way back with --log and --learn, which would tell everything again"
+        if self._prepared.beside:
+            return "there is no way back with images of --load and --stage: start without them"
         return self._snapshots.why_not()
 
     def take(self) -> "Snapshot":

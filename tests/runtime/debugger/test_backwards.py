@@ -2,11 +2,14 @@
 
 import random
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
+from kinst.runtime.debugger.history import History, Moment
+from kinst.runtime.machine.system import System
 from kinst.targets.image import open_image
 from tests.commands.in_process import kinst_run
 from tests.runtime.debugger.client import Client, debugged
@@ -221,3 +224,40 @@ def test_the_console_shows_nothing_twice(machine: str, tmp_path: Path) -> None:
     plain = kinst_run(SAMPLES[machine], *_WORDS)
     done = debugged(SAMPLES[machine], tmp_path, use, *_WORDS)
     assert (done.returncode, done.stdout) == (plain.returncode, plain.stdout)
+
+
+def _later(system: System) -> None:
+    system.clock.set(system.clock.now() + 5)
+
+
+def _with_another_register(system: System) -> None:
+    """Which is so rarely used that it has that value for long."""
+    system.current.registers.set("s11", 1 << 62)
+
+
+@pytest.mark.parametrize("change", [_later, _with_another_register])
+def test_a_guest_that_does_something_else_is_noticed(
+    change: Callable[[System], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What cannot happen is made to happen as a snapshot is restored."""
+    system, restore = list[System](), History.restore
+
+    def changed(self: History, moment: Moment) -> None:
+        restore(self, moment)
+        change(self._system)
+        system.append(self._system)
+
+    monkeypatch.setattr(History, "restore", changed)
+
+    def use(client: Client) -> None:
+        assert client.ask(f"Z0,{_address('riscv64', 'hash_bytes'):x},1") == "OK"
+        assert client.ask("vCont;c").startswith("T05swbreak")
+        told = client.ask("bs")
+        assert b"has not done again what it did" in bytes.fromhex(told.removeprefix("O"))
+        assert client.packets.reply().startswith("T02")
+        assert client.ask("bs") == "T05replaylog:begin;thread:1;"
+        client.packets.send_last("k")
+
+    done = debugged(SAMPLES["riscv64"], tmp_path, use, *_WORDS)
+    assert system
+    assert "the guest has not done again what it did before" in done.stderr
