@@ -14,7 +14,7 @@ from kinst.runtime.machine.system import System
 from kinst.targets.errors import MachineError
 from kinst.targets.values import dataclass
 
-_INTERVAL: Final = 20_000_000  # instructions: a fraction of a second, twice of which a way back takes
+_INTERVAL: Final = 40_000_000  # instructions: a fraction of a second, twice of which a way back takes
 _MOST: Final = 24  # snapshots
 
 
