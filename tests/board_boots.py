@@ -107,7 +107,7 @@ class Firmware:
             self._words += ["--load", f"{package}{self.boot.following}"]
         else:
             self._words += ["--dtb", str(self.tree)]
-            self._words += ["--load", str(real_image(self.boot.following))] if self.boot.following else []
+            self._words += ["--load", f"following={real_image(self.boot.following)}"] if self.boot.following else []
         if self.boot.start:
             self.board = str(folder / f"{name}.toml")
             start = self.boot.start.format(hex(open_image(self.image).segments[0].address + at))
