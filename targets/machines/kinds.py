@@ -47,6 +47,9 @@ KINDS: Final[Mapping[str, KindFacts]] = {
     "pl031": KindFacts(0x1000),
     "plic": KindFacts(0x60_0000, {"sources": 128}),
     "sp804": KindFacts(0x1000, {"frequency": 1_000_000}),
+    # watchdogs
+    "dw-wdt": KindFacts(0x1000, {"frequency": 24_000_000}, file="watchdogs"),
+    "sp805": KindFacts(0x1000, {"frequency": 24_000_000}, file="watchdogs"),
     # the rest
     "bcm2835-mailbox": KindFacts(0x40, {"board-revision": 0}, file="bcm2835"),
     "bcm2835-timer": KindFacts(0x1000, file="bcm2835"),

@@ -153,6 +153,13 @@ def _goldfish_rtc(place: Place) -> Device:
     return GoldfishRtc(place.machine.clock, place.line, POWER_ON)
 
 
+def _watchdog(place: Place) -> Device:
+    from kinst.runtime.machine.devices.watchdogs import DesignWare, Sp805
+
+    kind = DesignWare if place.facts.model == "dw-wdt" else Sp805
+    return kind(place.machine.clock, place.facts.properties["frequency"], place.line, place.machine.power_off)
+
+
 def _sifive_test(place: Place) -> Device:
     from kinst.runtime.machine.devices.riscv.sifive_test import SifiveTest
 
@@ -184,6 +191,7 @@ MAKERS: Final[dict[str, Callable[[Place], Device]]] = {
     "cdns-uart": _fifo_uart,
     "cfi-flash": _flash,
     "dw-apb-uart": _ns16550,
+    "dw-wdt": _watchdog,
     "exynos-uart": _fifo_uart,
     "fw-cfg": _fw_cfg,
     "geni-uart": _packed_uart,
@@ -201,4 +209,5 @@ MAKERS: Final[dict[str, Callable[[Place], Device]]] = {
     "sifive-test": _sifive_test,
     "sifive-uart": _fifo_uart,
     "sp804": _sp804,
+    "sp805": _watchdog,
 }
