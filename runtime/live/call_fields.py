@@ -1,7 +1,6 @@
 """What a clause reads of hits of `syscall` probes -> what is recorded at the kernel's functions where these fire."""
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import Final
 
 from kinst.runtime.clauses.needs import Needs
@@ -12,6 +11,7 @@ from kinst.runtime.providers.syscall import MOST
 from kinst.runtime.tracing.standalone.admission import registers_of
 from kinst.targets.manifest.packed import ProbeKind
 from kinst.targets.standalone import TIME
+from kinst.targets.values import dataclass
 
 _ENTRY: Final = {int(ProbeKind.FBT_ENTRY)}
 _OF_HANDLER: Final = frozenset({"caller", "stack()", "stackdepth"})  # on the way out they are those of its caller

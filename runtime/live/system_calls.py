@@ -6,7 +6,6 @@ that were under way: their returns are lost as well, and are counted as such.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Final
 
@@ -19,6 +18,7 @@ from kinst.runtime.systems.linux_records import TaskWords
 from kinst.runtime.tracing.standalone.record_memory import RecordMemory
 from kinst.runtime.trap.trap import Enabling, Firing
 from kinst.targets.probe import ProbeName
+from kinst.targets.values import dataclass
 
 _WORD: Final = 8
 _FIELDS: Final = len(ProbeName.__slots__)

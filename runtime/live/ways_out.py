@@ -6,7 +6,6 @@ function that the kernel calls then, which gets the saved registers with the res
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -17,6 +16,7 @@ from kinst.targets.elf.symbols import SHN_UNDEF, STT_FUNC
 from kinst.targets.image import Image
 from kinst.targets.instruction import Flow
 from kinst.targets.module_code import code_of
+from kinst.targets.values import dataclass
 
 _LONGEST: Final = 1 << 14  # bytes of a function that calls handlers
 

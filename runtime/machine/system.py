@@ -110,7 +110,7 @@ class System:
         self._hooks = NO_HOOKS  # of the present run
         self._originals: list[Callable[[int, bytes], bytes]] = []
         self.found_memory = FoundMemory(self, lambda at: unclaimed_around(at, facts, self.memory))
-        self._interludes: list[Interlude] = [self.found_memory]
+        self._interludes: list[Interlude] = [] if known is None else [self.found_memory]
         self._interrupt_watchers: list[InterruptWatcher] = []
         self.serial_line = SerialLine()
         self.kept: dict[str, object] = {}  # what has state() and restore(state) besides devices, for snapshots

@@ -7,13 +7,13 @@ free the memory of code that runs once, and some of it may be elsewhere.
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kinst.targets.elf.header import PF_X, PT_LOAD
+from kinst.targets.values import dataclass
 
 if TYPE_CHECKING:
     from kinst.runtime.machine.loading.loaded import Loaded

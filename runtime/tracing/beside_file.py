@@ -1,11 +1,11 @@
 """A file with an image that is in the machine beside the first one, as a user gives it; its content is not read."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from kinst.runtime.machine.configuration import FileAt, mapped
 from kinst.targets.errors import UsageError
+from kinst.targets.values import dataclass
 
 _ELF: Final = b"\x7fELF"
 NO_PLACE: Final = "--load {}: FILE@ADDRESS, for example u-boot.bin@0x80200000; an ELF file has its address itself"

@@ -178,9 +178,13 @@ class Unmodelled:
 
     def is_plain(self, page: int) -> bool:
         """Whether all of a physical page has no name, and reads as what was written and as 0 at first."""
-        at = bisect_right(self._starts, page * PAGE + PAGE - 1) - 1
-        is_named = at >= 0 and self._ranges[at].address + self._ranges[at].size > page * PAGE
-        return self._unnamed == Rule() and not is_named
+        last = self._last_range(page * PAGE + PAGE - 1)
+        return self._unnamed == Rule() and (last is None or last.address + last.size <= page * PAGE)
+
+    def _last_range(self, address: int) -> RangeFacts | None:
+        """The range that begins there, or last before it."""
+        at = bisect_right(self._starts, address) - 1
+        return self._ranges[at] if at >= 0 else None
 
     def give_up(self, page: int) -> list[Register]:
         """What is known of a physical page, which is RAM from now on."""
@@ -225,8 +229,7 @@ class Unmodelled:
         return self._registers.setdefault(made.address, made)
 
     def _made(self, address: int) -> Register:
-        at = bisect_right(self._starts, address) - 1
-        found = self._ranges[at] if at >= 0 else None
+        found = self._last_range(address)
         if found is None or address >= found.address + found.size:
             where, rule = address & -_WORD, self._unnamed or Rule()
             return Register(f"{where:#x}", where, _WORD, rule, rule.value, group=f"{where & -PAGE:#x}")

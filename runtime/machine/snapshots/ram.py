@@ -8,7 +8,6 @@ import ctypes
 import mmap
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 
 from kinst.runtime.machine.physical.frames import PAGE, TRAMPOLINE_FRAMES
 from kinst.targets.errors import MachineError
+from kinst.targets.values import dataclass
 
 if TYPE_CHECKING:
     from kinst.runtime.machine.memory import PhysicalMemory, Region

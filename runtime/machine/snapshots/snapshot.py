@@ -6,7 +6,6 @@ the same then, to the last byte, as long as its clock counts instructions and no
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kinst.runtime.machine.clock import NANOSECONDS_PER_INSTRUCTION
@@ -16,6 +15,7 @@ from kinst.runtime.machine.snapshots.devices import graph_of, restore, state_of
 from kinst.runtime.machine.snapshots.ram import base_of, parts_of
 from kinst.runtime.machine.snapshots.state import CpuState, MachineState
 from kinst.targets.errors import MachineError
+from kinst.targets.values import dataclass
 
 if TYPE_CHECKING:
     from kinst.runtime.machine.cpu import VirtualCpu

@@ -1,8 +1,9 @@
 """A machine between two of its instructions, as values: what a snapshot has besides memory."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from kinst.targets.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,7 @@ from kinst.runtime.tracing.host.guest_host import GuestHost
 from kinst.runtime.tracing.host.replaying import replays_of
 from kinst.runtime.tracing.host.surroundings import SCRATCH, Surroundings
 from kinst.runtime.tracing.images.beside_code import BesideImages
-from kinst.runtime.tracing.images.image_probes import inline_clauses, providers_of, register_beside, register_module
+from kinst.runtime.tracing.images.image_probes import inline_clauses, providers_of, register_image, register_module
 from kinst.runtime.tracing.images.modules import module_sites
 from kinst.runtime.tracing.images.patched_code import PatchedCode
 from kinst.runtime.tracing.images.placed_images import PlacedImage, PlacedRules, PlacedSymbols
@@ -181,7 +181,7 @@ def _register(
         register_module(providers, module.table, host, types)
     for one in () if beside is None else beside.images:
         if one.code is not None:
-            register_beside(providers, one.code.sites, one.loaded, host, one.prepared.image.types)
+            register_image(providers, one.code.sites, one.loaded, host, one.prepared.image.types)
 
 
 def _rules(prepared: Prepared, loaded: Loaded, moved: MovedImage) -> FrameRules:

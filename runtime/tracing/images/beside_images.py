@@ -1,7 +1,7 @@
 """Files with images beside the first one -> these images, and what is to be patched in each of them."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
@@ -18,6 +18,7 @@ from kinst.targets.image import Image, open_to_run
 from kinst.targets.manifest.probe_ids import FIRST_PROBE_ID
 from kinst.targets.method import Method
 from kinst.targets.packed.reading import AS_IT_SAYS, Reading
+from kinst.targets.values import dataclass
 
 if TYPE_CHECKING:
     from kinst.rewriter.naming.resolve import Resolution

@@ -27,33 +27,15 @@ def providers_of(
     """The providers of a run, in the order of their identifiers. `sites` is None where nothing was patched."""
     providers = Providers([dtrace])
     if sites is not None:
-        symbols = loaded.image.symbols
-
-        def find(symbol: str) -> int | None:
-            address = symbols.address_of(symbol)
-            return None if address is None else address + loaded.bias
-
-        providers.register(kinst_provider(sites))
-        providers.register(fbt_provider(sites, host.arch, types.function))
-        for provider in sdt_providers(sites, host.arch, find, types.function):
-            providers.register(provider)
-        providers.skip_to(sites.manifest.next_identifier)
+        register_image(providers, sites, loaded, host, types)
     providers.register(ProfileProvider(host))
     return providers
 
 
-def register_module(providers: Providers, sites: "SiteTable", host: "Host", types: "ImageTypes") -> None:
-    """Add the probes of a module that the guest may load."""
-    module = sites.manifest.module
-    providers.register(kinst_provider(sites))
-    providers.register(fbt_provider(sites, host.arch, lambda name, _: types.function(name, module)))
-    providers.skip_to(sites.manifest.next_identifier)
-
-
-def register_beside(
+def register_image(
     providers: Providers, sites: "SiteTable", image: "Loaded", host: "Host", types: "ImageTypes"
 ) -> None:
-    """Add the probes of another image in the machine. `image` says where it is by the time that one fires."""
+    """Add the probes of an image in the machine. `image` says where it is by the time that one fires."""
     symbols = image.image.symbols
 
     def find(symbol: str) -> int | None:
@@ -64,6 +46,14 @@ def register_beside(
     providers.register(fbt_provider(sites, host.arch, types.function))
     for provider in sdt_providers(sites, host.arch, find, types.function):
         providers.register(provider)
+    providers.skip_to(sites.manifest.next_identifier)
+
+
+def register_module(providers: Providers, sites: "SiteTable", host: "Host", types: "ImageTypes") -> None:
+    """Add the probes of a module that the guest may load."""
+    module = sites.manifest.module
+    providers.register(kinst_provider(sites))
+    providers.register(fbt_provider(sites, host.arch, lambda name, _: types.function(name, module)))
     providers.skip_to(sites.manifest.next_identifier)
 
 

@@ -12,13 +12,14 @@ import hashlib
 import json
 import struct
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
 from kinst.targets.compression import zstd_content, zstd_frame
 from kinst.targets.errors import KinstError
+from kinst.targets.values import dataclass
 
 MAGIC: Final = b"kinstsna"
 VERSION: Final = 1

@@ -38,6 +38,9 @@ class Always:
     clear: int = 0
 
 
+_NOTHING: Final = Always()
+
+
 @dataclass(frozen=True, slots=True)
 class UartLayout:
     """The registers of a UART, by offset."""
@@ -107,7 +110,7 @@ class FifoUart:
             return status.ready if self._receiver else status.idle
         if register == layout.send:
             return 0
-        always = layout.always.get(register, Always())
+        always = layout.always.get(register, _NOTHING)
         return self._kept.get(register, 0) & ~always.clear | always.set
 
     def _received(self) -> int:
