@@ -80,7 +80,7 @@ class FoundMemory:
         start = page * PAGE
         free = self._unclaimed(start)
         left = _MOST - sum(one.stop - one.start for one in self.found) // PAGE
-        if free is None or start < free.start or start + PAGE > free.stop or left <= 0:
+        if free is None or start + PAGE > free.stop or left <= 0:
             return
         taken = self._growth(page, free, left)
         try:

@@ -123,6 +123,7 @@ def test_one_that_does_not_come_is_told(tmp_path: Path) -> None:
         (["--load", "a={}", "--method", "jump"], "--method jump: has no handler"),
         (["--stage", "a={raw}"], "--stage"),
         (["--load", "a={}", "--call", "sum()"], "are for an image that boots"),
+        (["--load", "a={}", "--snapshot-at", "END={raw}.snap"], "images of --load and --stage bring probes"),
     ],
 )
 def test_what_cannot_be_is_one_line(tmp_path: Path, words: list[str], why: str) -> None:

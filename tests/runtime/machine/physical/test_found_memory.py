@@ -1,6 +1,7 @@
 """Pages without a name that a guest uses as memory become RAM, and the guest sees no difference."""
 
 import random
+from dataclasses import replace
 from typing import cast
 
 import pytest
@@ -91,6 +92,25 @@ def test_a_range_that_grows_doubles() -> None:
 def test_registers_stay_registers(facts: MachineFacts) -> None:
     """What has a name, and what reads as anything but what was written."""
     assert not run((*filled(AT), *DELAY), facts).found_memory.found
+
+
+def test_a_range_does_not_grow_over_what_has_a_name() -> None:
+    """The fourth page would be taken with the third one, but for the register in it."""
+    named = RangeFacts("r", AT + 3 * PAGE + 8, 4, Rule(Reads.CONSTANT, 7))
+    pages = (word for page in range(3) for word in (*filled(AT + page * PAGE), *DELAY))
+    program = (*pages, *la(A0, AT + 3 * PAGE), load(S2, A0, 8, size=2))
+    system = run(program, board(named, unnamed=Rule()))
+    assert system.current.registers.get("s2") == 7
+    assert [(one.start, one.stop) for one in system.found_memory.found] == [(AT, AT + 3 * PAGE)]
+
+
+def test_a_page_with_a_device_in_it_stays_registers() -> None:
+    facts = board(unnamed=Rule())
+    moved = replace(facts.devices["rtc"], address=AT + 0x800, size=0x100)
+    facts = replace(facts, devices={**facts.devices, "rtc": moved})
+    system = run((*filled(AT), *DELAY, *la(A0, AT), load(S2, A0, 8, size=2)), facts)
+    assert system.current.registers.get("s2") == AT
+    assert not system.found_memory.found
 
 
 def test_devices_nearby_stay_what_they_are() -> None:
