@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinst.targets.arch.code_shape import Pattern
-from kinst.targets.columns import holds, is_in, is_one_of
+from kinst.targets.columns import holds, is_in, is_one_of, unique
 from kinst.targets.elf.header import FileKind
 from kinst.targets.functions.address_uses import Use, UsesOf, address_uses
 from kinst.targets.functions.found import Evidence, Functions
@@ -73,7 +73,7 @@ def _reached(found: Instructions, data: NDArray[np.uint64]) -> NDArray[np.bool_]
 def _doubtful_starts(functions: Functions, found: Instructions) -> NDArray[np.uint64]:
     """Starts of functions that no call or FDE vouches for: a symbol may name data, whatever its type."""
     address = functions.address[is_one_of(functions.evidence, (Evidence.SYMBOL, Evidence.POINTER, Evidence.LABEL))]
-    called = np.unique(found.target[is_one_of(found.flow, _DIRECT)])
+    called = unique(found.target[is_one_of(found.flow, _DIRECT)])
     return address[~is_in(address, called)]
 
 

@@ -22,6 +22,7 @@ from kinst.rewriter.outcome_report import refusal_lines
 from kinst.rewriter.rewriting import Opened, Source, listed_probes, open_source
 from kinst.rewriter.shell.command_output import json_array, remark, write_lines
 from kinst.rewriter.shell.progress import Progress
+from kinst.targets.columns import unique
 from kinst.targets.errors import ProbeError
 from kinst.targets.functions.found import Evidence, Functions
 from kinst.targets.values import dataclass
@@ -100,7 +101,7 @@ def _functions(resolution: Resolution) -> list[int]:
     errors = [str(one.error) for one in resolution.outcomes if one.error is not None and not len(one.functions)]
     if errors:
         raise ProbeError("\n".join(errors))
-    return [int(row) for row in np.unique(np.concatenate(rows))]
+    return [int(row) for row in unique(np.concatenate(rows))]
 
 
 def _function_value(resolution: Resolution, row: int, report: JumpReport | None) -> dict[str, Any]:

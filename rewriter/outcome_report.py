@@ -13,6 +13,7 @@ from kinst.rewriter.patching.report import patches_text
 from kinst.rewriter.planning.plan import Plan
 from kinst.rewriter.shell.wording import counted
 from kinst.rewriter.standalone.report import data_text
+from kinst.targets.columns import unique
 from kinst.targets.functions.found import Functions
 from kinst.targets.instruction import Reason
 from kinst.targets.probe import ProbeName
@@ -27,7 +28,7 @@ def plan_line(plan: Plan, target: Path, *, is_written: bool) -> str:
     count = 0 if manifest.standalone is not None else int(manifest.is_deferred.sum())
     deferred = f" ({count:,} deferred: the guest writes there)" if count else ""
     sites = f"{counted(len(manifest.sites), 'site')}{deferred}"
-    functions = counted(len(np.unique(manifest.probes["function"])), "function")
+    functions = counted(len(unique(manifest.probes["function"])), "function")
     probes = (
         f"{counted(len(manifest.probes), 'probe')} at {sites} of {functions}; "
         f"trampolines at {manifest.trampolines[0]:#x}"

@@ -38,10 +38,15 @@ def holds(ascending: NDArray[np.uint64], values: NDArray[np.uint64]) -> NDArray[
 
 
 def unique(column: NDArray[Any]) -> NDArray[Any]:
-    """The distinct values of a column, ascending. `np.unique` of NumPy 2.3 hashes them first, and takes ten times as
-    long for addresses that are distinct and in order already."""
-    ordered = np.sort(column)
+    """The distinct values of a column, or of all columns of a table, ascending. `np.unique` of NumPy 2.3 hashes them
+    first, and takes ten times as long for addresses that are distinct and in order already."""
+    ordered = np.sort(column, axis=None)
     return ordered[np.append(True, ordered[1:] != ordered[:-1])] if len(ordered) else ordered
+
+
+def union(one: NDArray[Any], other: NDArray[Any]) -> NDArray[Any]:
+    """The distinct values of two columns, ascending."""
+    return unique(np.concatenate((one, other)))
 
 
 def unique_rows(rows: NDArray[Any]) -> NDArray[Any]:

@@ -18,6 +18,7 @@ from kinst.rewriter.arch.amd64_decode import displacements
 from kinst.rewriter.arch.amd64_switches import switches
 from kinst.rewriter.disassemble import Sweep
 from kinst.targets.arch.amd64 import Kind
+from kinst.targets.columns import union
 from kinst.targets.instruction import Flow, Instructions, Verdict
 
 _FAR_JUMP = 0xEA
@@ -39,7 +40,7 @@ def legacy_functions(
     """
     far = _far_jumps(code, address)
     far = _apart(code, address, far, ranges, found) if len(far) and len(ranges) else far
-    jumps = np.union1d(far, switches(code, address, ranges, found))
+    jumps = union(far, switches(code, address, ranges, found))
     rows = np.searchsorted(ranges[:, 0], jumps, side="right") - 1
     inside = (rows >= 0) & (jumps < ranges[rows, 1]) if len(ranges) else np.zeros(0, np.bool_)
     entering: NDArray[np.intp] = rows[inside]
@@ -47,7 +48,7 @@ def legacy_functions(
         return entering
     before = _leading_to(entering, address, ranges, found)
     callers = [*ranges[before].tolist(), *np.stack([ranges[entering, 0], jumps[inside]], axis=1).tolist()]
-    return np.union1d(np.union1d(entering, before), _callees(code, callers, ranges))
+    return union(union(entering, before), _callees(code, callers, ranges))
 
 
 def _far_jumps(code: NDArray[np.uint8], address: int) -> NDArray[np.int64]:

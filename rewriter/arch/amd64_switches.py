@@ -23,7 +23,7 @@ from kinst.rewriter.arch.amd64_decode import decode
 from kinst.rewriter.arch.amd64_opcodes import MAP_0F, Prefix, has
 from kinst.rewriter.disassemble import Sweep
 from kinst.targets.arch.amd64 import Kind
-from kinst.targets.columns import is_one_of
+from kinst.targets.columns import is_one_of, unique
 from kinst.targets.instruction import Flow, Instructions
 
 _FAR_JUMP: Final = 0xEA
@@ -48,7 +48,7 @@ def switches(
     direct = [int(at) + match.end() - 3 for at in paging.tolist() if (match := _PROTECT.match(_window(code, at)))]
     narrow = [at for row in _rows_at(ranges, paging) for at in _as_32_bit_code(code, *ranges[row].tolist())]
     wide = _as_64_bit_code(code, address, found)
-    return np.unique(np.concatenate([np.array(direct + narrow, np.int64), wide]))
+    return unique(np.concatenate([np.array(direct + narrow, np.int64), wide]))
 
 
 def _writes_of_cr0(code: NDArray[np.uint8]) -> NDArray[np.intp]:
@@ -66,7 +66,7 @@ def _rows_at(ranges: NDArray[np.int64], at: NDArray[np.intp]) -> list[int]:
     """The functions that hold some offsets."""
     rows = np.searchsorted(ranges[:, 0], at, side="right") - 1
     inside = (rows >= 0) & (at < ranges[rows, 1]) if len(ranges) else np.zeros(0, np.bool_)
-    return np.unique(rows[inside]).tolist() if len(ranges) else []
+    return unique(rows[inside]).tolist() if len(ranges) else []
 
 
 def _as_32_bit_code(code: NDArray[np.uint8], start: int, end: int) -> list[int]:

@@ -14,7 +14,7 @@ a compare-and-swap that found another value comes after the branch. Calls, retur
 import numpy as np
 from numpy.typing import NDArray
 
-from kinst.targets.columns import is_one_of
+from kinst.targets.columns import is_one_of, unique
 from kinst.targets.instruction import Flow, Instructions
 from kinst.targets.values import dataclass
 
@@ -41,14 +41,14 @@ def exclusive_rows(found: Instructions, kinds: Exclusives) -> NDArray[np.bool_]:
     edges = _Edges.of(found)
     while front.size:  # backwards from the stores
         before = edges.before(front)
-        before = np.unique(before[~leading[before] & ~ends[before]])
+        before = unique(before[~leading[before] & ~ends[before]])
         leading[before] = True
         front = before[~opens[before]]
     front = np.flatnonzero(leading & opens)
     while front.size:  # and forwards from the loads, on the same paths
         inside[front] = True
         after = edges.after(front)
-        front = np.unique(after[leading[after] & ~inside[after]])
+        front = unique(after[leading[after] & ~inside[after]])
     return inside
 
 

@@ -16,6 +16,7 @@ from kinst.rewriter.planning.layout import Piece
 from kinst.rewriter.planning.program_headers import PT_GNU_STACK, PT_NULL, PT_PHDR
 from kinst.rewriter.shell.wording import counted
 from kinst.rewriter.writing.write import patched_sizes
+from kinst.targets.columns import unique
 from kinst.targets.elf.header import ELF_HEADER, PROGRAM_HEADER, PT_DYNAMIC, PT_LOAD
 from kinst.targets.instruction import Verdict
 from kinst.targets.kernels.leading_records import FIELD, led_elsewhere
@@ -148,7 +149,7 @@ def _segment(row: bytes) -> str:
 def _sites_text(diff: Diff, manifest: Manifest) -> str:
     patched = manifest.patched
     changed = int(patched_sizes(patched["size"], diff.original.facts).sum())
-    functions = len(np.unique(patched["function"]))
+    functions = len(unique(patched["function"]))
     return (
         f"{counted(len(patched), 'instruction')} of {counted(functions, 'function')}, "
         f"{counted(changed, 'byte')}, each a breakpoint now{_deferred_text(len(manifest.sites) - len(patched))}"
@@ -156,11 +157,11 @@ def _sites_text(diff: Diff, manifest: Manifest) -> str:
 
 
 def _jumps_text(diff: Diff, manifest: Manifest) -> str:
-    functions, (start, size) = len(np.unique(manifest.sites["function"])), manifest.trampolines
+    functions, (start, size) = len(unique(manifest.sites["function"])), manifest.trampolines
     address, sizes = manifest.jumps["address"], manifest.jumps["size"]
     inside = int(sizes[address - np.uint64(start) < np.uint64(size)].sum())  # below the start it wraps round
     led = len(led_elsewhere(diff.original, manifest))
-    count, changed = len(np.unique(manifest.sites["trampoline"])), int(sizes.sum()) - inside - FIELD * led
+    count, changed = len(unique(manifest.sites["trampoline"])), int(sizes.sum()) - inside - FIELD * led
     records = f"; {counted(led, 'record')} of the kernel's now lead to displaced instructions" if led else ""
     where = (
         f"; trampolines in unused space of the image from {start:#x} on, {counted(inside, 'byte')}" if inside else ""

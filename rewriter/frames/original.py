@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinst.rewriter.frames.states import Building, How, Rule, State
+from kinst.targets.columns import unique
 from kinst.targets.errors import ImageError
 from kinst.targets.functions.frames import Cie, FrameTable, frame_tables
 from kinst.targets.image import Image
@@ -69,7 +70,7 @@ class OriginalFrames:
 
     def rows_of(self, addresses: NDArray[np.uint64]) -> "Rows":
         """The rows of all functions that have one of these addresses, up to the last of these in each."""
-        addresses = np.unique(addresses)
+        addresses = unique(addresses)
         chosen = np.searchsorted(np.array(self._starts, np.uint64), addresses, "right") - 1
         is_last = np.append(chosen[1:] != chosen[:-1], True) & (chosen >= 0)
         found: list[tuple[int, int, int, int]] = []

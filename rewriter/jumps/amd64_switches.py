@@ -18,6 +18,7 @@ from kinst.rewriter.arch.amd64_opcodes import LEA, Prefix
 from kinst.rewriter.jumps.references import Jumps
 from kinst.rewriter.liveness.effects import EVERYTHING, Effects, effector
 from kinst.targets.arch.amd64 import AMD64
+from kinst.targets.columns import unique
 from kinst.targets.values import dataclass
 
 _BACK: Final = 16  # instructions within which all of it is
@@ -45,7 +46,7 @@ class Switches:
 
     def __init__(self, jumps: Jumps) -> None:
         near = jumps.rows[:, None] - np.arange(_BACK + 1)
-        self._jumps, self._rows = jumps, np.unique(np.maximum(near, 0))
+        self._jumps, self._rows = jumps, unique(np.maximum(near, 0))
         offsets, sizes = jumps.offsets[self._rows], jumps.sizes[self._rows]
         self._encoding: Encoding = decode(jumps.code, offsets)
         self._effects: Effects = effector(AMD64).effects(jumps.code, offsets, sizes)

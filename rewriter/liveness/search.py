@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinst.rewriter.liveness.effects import EVERYTHING, Effects, Masks
-from kinst.targets.columns import is_one_of
+from kinst.targets.columns import is_one_of, unique
 from kinst.targets.instruction import Flow, Instructions
 from kinst.targets.values import dataclass
 
@@ -157,4 +157,4 @@ def _listed(sources: Rows, first: Rows, blocks: Rows) -> Rows:
 
 def _unique(blocks: Rows, size: int) -> Rows:
     """Each once. A few are sorted, many are marked."""
-    return np.flatnonzero(_marks(size, blocks)) if len(blocks) > size >> 6 else np.unique(blocks)
+    return np.flatnonzero(_marks(size, blocks)) if len(blocks) > size >> 6 else unique(blocks)

@@ -22,6 +22,7 @@ from kinst.rewriter.naming.select import Names, Selection
 from kinst.rewriter.naming.sites import Decoded, Rows
 from kinst.rewriter.program import Program
 from kinst.rewriter.shell.wording import counted
+from kinst.targets.columns import unique
 from kinst.targets.debuginfo.inlined import InlinedCopy, InlineFunction, Matching, Range
 from kinst.targets.errors import KinstError, ProbeError
 from kinst.targets.functions.found import Functions
@@ -124,7 +125,7 @@ class Inlined:
     def rows(self, functions: Functions) -> Rows:
         """The rows of the functions that must be decoded."""
         lows = [low for _, copy in self.copies for low in (copy.entry, *(low for low, _ in copy.ranges))]
-        return np.unique(_rows_at(functions, lows))
+        return unique(_rows_at(functions, lows))
 
     def expansion(self, code: Decoded, name: ProbeName) -> Expansion:
         """The sites of a name. `code` holds the functions that `rows` named."""

@@ -38,7 +38,7 @@ from kinst.rewriter.naming.static_sites import matching_static, static_functions
 from kinst.rewriter.naming.unknown_names import no_kind, no_module, nothing
 from kinst.rewriter.program import Program, instructions_of, refuse_excluded
 from kinst.rewriter.shell.progress import Progress, silent
-from kinst.targets.columns import is_in
+from kinst.targets.columns import is_in, union, unique
 from kinst.targets.errors import KinstError, ProbeError
 from kinst.targets.functions.found import Evidence, Functions, invented_name
 from kinst.targets.instruction import Instructions, Reason
@@ -116,7 +116,7 @@ class Resolution:
     def wholly_among(self, addresses: NDArray[np.uint64]) -> Iterator[tuple[ProbeName, NDArray[np.uint64]]]:
         """The names all of whose sites are at some addresses, and these sites, ascending."""
         for outcome in self.outcomes if len(addresses) else ():
-            sites = np.unique(self.code.instructions.address[outcome.choice.instructions])
+            sites = unique(self.code.instructions.address[outcome.choice.instructions])
             if len(sites) and np.isin(sites, addresses).all():
                 yield outcome.name, sites
 
@@ -169,7 +169,7 @@ def resolve(
     known = Names(program.functions)
     wanted = [_take_apart(program, known, name, static, inlines) for name in names]
     chosen = [_rows(program, static, one) for one in wanted]
-    rows = np.unique(np.concatenate([np.zeros(0, np.intp), *chosen]))
+    rows = unique(np.concatenate([np.zeros(0, np.intp), *chosen]))
     found = instructions_of(program, rows, progress)
     found = _refuse_unvouched(program, found, vouched)
     code = decoded(program.functions, found if include_excluded else refuse_excluded(program, found))
@@ -201,8 +201,8 @@ def numbering_of(program: Program) -> Numbering:
 
 def _rows(program: Program, static: tuple[StaticProbe, ...], wanted: _Wanted) -> Rows:
     """The rows of the functions that a name chose, or that hold what it chose."""
-    rows = np.union1d(wanted.selection.rows, static_functions(program.functions, static, wanted.static))
-    return rows if wanted.inlined is None else np.union1d(rows, wanted.inlined.rows(program.functions))
+    rows = union(wanted.selection.rows, static_functions(program.functions, static, wanted.static))
+    return rows if wanted.inlined is None else union(rows, wanted.inlined.rows(program.functions))
 
 
 def _take_apart(

@@ -20,6 +20,7 @@ from kinst.rewriter.planning.slots import CHUNK, NOWHERE, Placement, place, tram
 from kinst.rewriter.program import Program
 from kinst.rewriter.shell.progress import Progress, silent
 from kinst.targets.arch.facts import ArchFacts
+from kinst.targets.columns import unique
 from kinst.targets.elf.header import FileKind
 from kinst.targets.errors import PlacementError, ProbeError
 from kinst.targets.image import Image
@@ -242,7 +243,7 @@ def _pairs(resolution: Resolution) -> NDArray[np.uint64]:
     ]
     # One kinst name yields them in order already, and to look costs less than to sort.
     pairs = np.concatenate([np.zeros(0, np.uint64), *parts])
-    return pairs if (pairs[:-1] < pairs[1:]).all() else np.unique(pairs)
+    return pairs if (pairs[:-1] < pairs[1:]).all() else unique(pairs)
 
 
 def _number(keys: NDArray[np.uint64]) -> tuple[NDArray[np.void], NDArray[np.int64]]:

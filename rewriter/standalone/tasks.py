@@ -25,6 +25,7 @@ from kinst.rewriter.standalone.code.trampoline import (
 from kinst.rewriter.standalone.current_task import Variable, variable_of
 from kinst.rewriter.standalone.request import argument_fields
 from kinst.targets.arch.facts import ArchFacts
+from kinst.targets.columns import unique
 from kinst.targets.image import Image
 from kinst.targets.instruction import Flow, Reason
 from kinst.targets.kernels.labelled_code import labelled_code
@@ -106,7 +107,7 @@ def _switched(manifest: Manifest) -> NDArray[np.intp]:
     probe = manifest.probes[manifest.enablings["probe"]]
     static = np.flatnonzero(probe["kind"] == ProbeKind.SDT)
     switched = static[~np.array(is_plain, np.bool_)[probe["offset"][static]]]
-    return np.unique(manifest.enablings["site"][switched]).astype(np.intp)
+    return unique(manifest.enablings["site"][switched]).astype(np.intp)
 
 
 def tasks(manifest: Manifest, standalone: Standalone, image: Image) -> Tasks:

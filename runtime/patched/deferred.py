@@ -32,6 +32,7 @@ from kinst.runtime.patched.block_sites import BlockSites
 from kinst.runtime.patched.moved_trampolines import MovedTrampolines
 from kinst.runtime.patched.sites import SiteTable
 from kinst.runtime.trap.trap import Hit
+from kinst.targets.columns import unique
 from kinst.targets.instruction import Flow, Instructions, Reason, Verdict
 from kinst.targets.manifest.packed import Method
 from kinst.targets.values import dataclass
@@ -134,14 +135,14 @@ class DeferredSites:
                     if len(group):
                         pages.setdefault(int(part[0]), []).append(group)
                         distances[int(part[0])] = physical - virtual + bias
-        found = {page: np.unique(np.concatenate(rows)) for page, rows in sorted(pages.items())}
+        found = {page: unique(np.concatenate(rows)) for page, rows in sorted(pages.items())}
         return {page: _Page(rows, distances[page], self._shared(page, found)) for page, rows in found.items()}
 
     def _shared(self, page: int, rows: dict[int, NDArray[np.intp]]) -> tuple[int, ...]:
         """The functions of a page's rows that are also in a page next to it."""
         near = [rows[number] for number in (page - 1, page + 1) if number in rows]
         both = rows[page][np.isin(rows[page], np.concatenate(near))] if near else rows[page][:0]
-        return tuple(np.unique(self._now["function"][both]).tolist())
+        return tuple(unique(self._now["function"][both]).tolist())
 
     # -- the watcher ---------------------------------------------------------------------------------------------------
 
@@ -195,7 +196,7 @@ class DeferredSites:
         """The enabled sites that cannot be probed now, with reasons, and how many enabled sites there are; in executed
         pages only."""
         fetched = [page.rows for page in self._pages.values() if page.was_fetched]
-        rows = np.unique(np.concatenate(fetched)) if fetched else np.zeros(0, np.intp)
+        rows = unique(np.concatenate(fetched)) if fetched else np.zeros(0, np.intp)
         rows = rows[self._sites.is_wanted[self._rows[rows]]]
         found = rows[self._reason[rows] != Reason.NONE]
         functions = self._now["function"][found].view(np.int32)
@@ -257,7 +258,7 @@ class DeferredSites:
 
     def _functions(self, page: _Page) -> list[_Text]:
         """The code of the functions that hold the page's sites."""
-        numbers = np.unique(self._now["function"][page.rows])
+        numbers = unique(self._now["function"][page.rows])
         functions = self._sites.manifest.functions[numbers]
         found = []
         for some in disjoint(functions["address"], functions["size"]):
@@ -318,7 +319,7 @@ class DeferredSites:
     def _arm(self, shadow: NDArray[np.uint8], link: int, rows: NDArray[np.intp]) -> None:
         """Put the breakpoints of sites into a page's bytes from a link address on."""
         sizes = self._now["size"][rows]
-        for size in np.unique(sizes).tolist():
+        for size in unique(sizes).tolist():
             armed = np.frombuffer(self._sites.armed_bytes[size], np.uint8)
             starts = (self._now["address"][rows[sizes == size]] - np.uint64(link)).view(np.int64)
             places = starts[:, None] + np.arange(len(armed))

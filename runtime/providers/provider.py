@@ -18,6 +18,7 @@ from kinst.runtime.providers.probe_table import Identifiers, Probe, ProbeBlock, 
 from kinst.runtime.providers.stability import ProviderAttributes
 from kinst.runtime.trap.trap import Firing
 from kinst.targets.c_types import CType
+from kinst.targets.columns import union, unique
 from kinst.targets.errors import KinstError
 from kinst.targets.probe import ProbeName, parse_probe_name
 from kinst.targets.values import dataclass
@@ -353,17 +354,17 @@ class Providers:
     def enable(self, wanted: Identifiers | ProbeName, action: Action) -> int:
         """Enable probes with `action`; returns how many there are. A probe has one action: enabling it again replaces
         it."""
-        identifiers = self.match(wanted) if isinstance(wanted, ProbeName) else np.unique(wanted)
+        identifiers = self.match(wanted) if isinstance(wanted, ProbeName) else unique(wanted)
         for one in self._registered:
             own = one.probes.holding(identifiers)
             if len(own):
                 one.provider.enable(own, action)
-                one.enabled = np.union1d(one.enabled, own)
+                one.enabled = union(one.enabled, own)
         return len(identifiers)
 
     def disable(self, identifiers: Identifiers) -> None:
         """Disable probes. Those that are not enabled are ignored."""
-        identifiers = np.unique(identifiers)
+        identifiers = unique(identifiers)
         for one in self._registered:
             own = identifiers[_is_in(identifiers, one.enabled)]
             if len(own):

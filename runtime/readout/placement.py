@@ -10,11 +10,10 @@ its machine's RAM are tried at which firmware and kernels are loaded.
 from collections.abc import Callable, Iterator
 from typing import Final
 
-import numpy as np
-
 from kinst.runtime.readout.files import CoreDump
 from kinst.runtime.readout.memory import Memory, Space, UnreadableError
 from kinst.runtime.tracing.standalone.steady_code import SteadyCode
+from kinst.targets.columns import unique
 from kinst.targets.elf.header import PT_LOAD
 from kinst.targets.errors import MachineError
 from kinst.targets.image import Image
@@ -142,7 +141,7 @@ class Placement:
 
 def _samples(image: Image, manifest: Manifest) -> list[tuple[int, bytes]]:
     """The beginnings of some trampolines, by link address: what lies between them may be the guest's own."""
-    starts = np.unique(manifest.sites["trampoline"])
+    starts = unique(manifest.sites["trampoline"])
     chosen, written = starts[:: max(1, len(starts) // _SAMPLES)].tolist(), led_elsewhere(image, manifest)
     found = [(one, SteadyCode.of(one, image.read(one, _SAMPLE), written).beginning) for one in chosen]
     return [(address, content) for address, content in found if content]

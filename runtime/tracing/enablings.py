@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from kinst.runtime.hits.combining import ClauseAction, Combining
 from kinst.runtime.providers.provider import Action, Probe, Providers
+from kinst.targets.columns import unique
 from kinst.targets.probe import ProbeName
 from kinst.targets.values import dataclass
 
@@ -47,7 +48,7 @@ class Enablings:
     def identifiers(self) -> list[int]:
         """The probes that are enabled, ascending."""
         late = np.array([probe for _, probe in self._late], np.intp)
-        found: list[int] = np.unique(np.concatenate([late, *(clause.probes for clause in self._clauses)])).tolist()
+        found: list[int] = unique(np.concatenate([late, *(clause.probes for clause in self._clauses)])).tolist()
         return found
 
     def epid(self, clause: int, probe: int) -> int:
@@ -63,16 +64,16 @@ class Enablings:
         """Give every probe its action."""
         # Number each distinct sequence of clauses, without a Python object per probe: one pass per clause refines the
         # partition of the probes. A combination is a link to the one without its last clause, like a node of a trie.
-        probes = np.unique(np.concatenate([np.zeros(0, np.intp), *(clause.probes for clause in self._clauses)]))
+        probes = unique(np.concatenate([np.zeros(0, np.intp), *(clause.probes for clause in self._clauses)]))
         combination = np.zeros(len(probes), np.int64)  # the clauses of a probe, as an index in `combinations`
         combinations = [(0, -1)]  # the combination without its last clause, and that clause
         for number, clause in enumerate(self._clauses):
             rows = np.searchsorted(probes, clause.probes)
             before = combination[rows]
-            for old in np.unique(before).tolist():
+            for old in unique(before).tolist():
                 combination[rows[before == old]] = len(combinations)
                 combinations.append((old, number))
-        for index in np.unique(combination).tolist():
+        for index in unique(combination).tolist():
             action = self._action(_numbers(combinations, index))
             providers.enable(probes[combination == index].astype(np.intp), action)
 

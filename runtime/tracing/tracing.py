@@ -24,6 +24,7 @@ from kinst.runtime.tracing.request import Request
 from kinst.runtime.tracing.running import Running
 from kinst.runtime.tracing.subject import Subject, subject_of
 from kinst.runtime.tracing.tracer import Output, Tracer
+from kinst.targets.columns import unique
 from kinst.targets.errors import KinstError
 
 if TYPE_CHECKING:
@@ -157,7 +158,7 @@ class Tracing:
     def listed(self) -> list[int]:
         """The identifiers of the probes that the programs describe, each once."""
         found = [self.matching.probes(description)[1] for description in self._descriptions()]
-        return np.unique(np.concatenate(found)).tolist() if found else []
+        return unique(np.concatenate(found)).tolist() if found else []
 
     def unmatched(self) -> list[tuple[str, str]]:
         """The descriptions that match nothing, with all four fields, and the reason if it is known."""
@@ -179,7 +180,7 @@ class Tracing:
         """What -v says about a program that was enabled: its stability."""
         parsed = next(one for one in self.parsed if one.program is program)
         found = [self.matching.probes(description.text)[1] for description in parsed.descriptions()]
-        identifiers = np.unique(np.concatenate(found)).tolist() if found else []
+        identifiers = unique(np.concatenate(found)).tolist() if found else []
         text = report(program.title, parsed.unit, self.traced.surroundings.providers, identifiers)
         if self._tracer is None or not self._tracer.state.variables.has_threads:
             return text

@@ -10,6 +10,7 @@ import numpy as np
 
 from kinst.runtime.live.room.regime import Regime
 from kinst.targets.arch.code_shape import Pattern
+from kinst.targets.columns import unique
 from kinst.targets.image import Image
 from kinst.targets.kernels.labelled_code import labelled_code
 from kinst.targets.manifest.packed import Manifest
@@ -91,7 +92,7 @@ def _listed(image: Image, regime: Regime) -> Iterator[Stop]:
 def _entered(manifest: Manifest, loads: Sequence[Stop]) -> Iterator[Stop]:
     """The jumps on the way to a load, within its function. Xen calls that at its physical address, which it maps just
     before, in the tables that it has then as well."""
-    starts, jumps = np.unique(manifest.functions["address"]), np.unique(manifest.jumps["address"])
+    starts, jumps = unique(manifest.functions["address"]), unique(manifest.jumps["address"])
     seen = set[int]()
     for load in loads:
         row = int(np.searchsorted(starts, load.link, "right")) - 1

@@ -19,6 +19,7 @@ from kinst.runtime.patched.sites import SiteTable
 from kinst.runtime.providers.provider import Action
 from kinst.runtime.trap.trap import Enabling, Firing
 from kinst.targets.c_types import CType
+from kinst.targets.columns import unique
 from kinst.targets.debuginfo.inlined import Range
 from kinst.targets.manifest.packed import ProbeKind
 from kinst.targets.probe import ProbeName
@@ -61,7 +62,7 @@ class InlineClauses:
     def probes(self, name: ProbeName) -> NDArray[np.intp]:
         """The identifiers of a name's probes, ascending."""
         rows = [*self._copies(name), *self._own_rows(name)]
-        return np.unique(self._identifiers[np.array(rows, np.intp)]).astype(np.intp)
+        return unique(self._identifiers[np.array(rows, np.intp)]).astype(np.intp)
 
     def concrete(self, name: ProbeName) -> list[str]:
         """The probes by name: copies in the order of the debug information, then fbt's, as dtrace -d shows them."""
