@@ -60,8 +60,7 @@ def plan_standalone(
         generated = factory.generate(manifest, places.standalone, places.gaps)
         if not generated.refused:
             plan = _plan(program, manifest, generated, places, dict(sorted(no_jumps.items())))
-            # What our machine or a QEMU of ours runs is not for debuggers, and must begin soon.
-            return plan if request.is_watched else replace(plan, frames=_frames(program, generated))
+            return replace(plan, frames=_frames(program, generated)) if request.has_frames else plan
         if places.placement.size >= size and NO_SPACE in generated.refused.values():
             # A larger segment starts elsewhere, where other sites may be in reach: nothing is refused before its size
             # is right.

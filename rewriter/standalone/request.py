@@ -22,7 +22,7 @@ class Request:
     else proves that the guest leaves the memory alone. `has_room`: whoever starts the guest keeps memory free beside
     the image, and maps it with its code: trampolines end where the image begins, and the data is in front of them, or
     they are behind its end, and the data behind them (`LinuxFacts.room`). `waits`: a hit waits while the ring is
-    full."""
+    full. `has_frames`: debuggers and unwinders find their way out of trampolines."""
 
     action: Action
     fields: tuple[str, ...]
@@ -34,6 +34,7 @@ class Request:
     forms: tuple[tuple[str, ...], ...] = ()
     of_sites: bytes = b""
     counters: int | None = None
+    has_frames: bool = True
 
     def kept_at(self, address: int, load_address: int, size: int) -> Standalone:
         """What is made of it at this place."""
@@ -48,7 +49,7 @@ class Request:
 
 
 COUNT: Final = Request(Action.COUNT, (), 0, None)
-IN_OUR_MACHINE: Final = replace(COUNT, is_watched=True)
+IN_OUR_MACHINE: Final = replace(COUNT, is_watched=True, has_frames=False)
 
 
 def parse_request(action: str, ring: int | None, data_base: int | None, facts: ArchFacts) -> Request:

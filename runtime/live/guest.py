@@ -1,5 +1,6 @@
 """A guest in a QEMU of ours -> its console, what is typed at it, its limits and its end."""
 
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Final, Protocol
@@ -33,15 +34,14 @@ class Stops(Protocol):
     """Who stops the guest now and then, by QEMU's gdb stub, and lets it go on."""
 
     @property
-    def interval(self) -> int:
-        """Time in ns until the next look, while it is not done."""
-
-    @property
     def is_done(self) -> bool:
         """Whether the guest is not stopped any more."""
 
     def poll(self) -> None:
         """Called often. Raises MachineError: probes cannot be where the guest goes, or QEMU is gone."""
+
+    def wait(self, seconds: float) -> bool:
+        """Wait until the guest may have stopped; returns whether that is so."""
 
     def close(self) -> None:
         """Leave a guest that is at its end."""
@@ -86,6 +86,7 @@ class LiveGuest:
         self._next = self._exit_code = 0
         machine.attach_observer(self)
         machine.attach_observer(self._until)
+        machine.sleep_by(self._sleep)
 
     def attach_timed(self, timed: Timed) -> None:
         """See `Typed`."""
@@ -180,21 +181,38 @@ class LiveGuest:
             self._silence.check(self.clock.now())
         if end is not None:
             self.finish(end)
-        self._next = self.clock.now() + self._interval(is_over=end is not None)
+        if end is None:
+            self._look_after()
+        self._next = self.clock.now() + self._interval
 
-    def _interval(self, *, is_over: bool) -> int:
-        """Time until the next look. A guest at a breakpoint waits for it."""
+    @property
+    def _stops(self) -> Stops | None:
+        """Who may stop the guest."""
         stops = None if self._started is None else self._started.stops
-        if stops is not None and not stops.is_done and not is_over:
+        return None if stops is None or stops.is_done else stops
+
+    def _look_after(self) -> None:
+        """Do what is to be done if the guest has stopped."""
+        if (stops := self._stops) is not None:
             try:
                 stops.poll()
             except StubError:
                 if not self._qemu.has_ended():
                     raise
                 stops.close()
+
+    @property
+    def _interval(self) -> int:
+        """Time in ns until the next look."""
         often = _EVERY if self._hits is None else self._hits.interval
-        interval = _AT_REST if self._is_at_rest else often
-        return interval if stops is None or stops.is_done else min(stops.interval, interval)
+        return _AT_REST if self._is_at_rest else often
+
+    def _sleep(self, seconds: float) -> None:
+        """Wait. A guest at a breakpoint is not kept waiting, and costs no looks before it is there."""
+        if (stops := self._stops) is None:
+            time.sleep(seconds)
+        elif stops.wait(seconds):
+            self._next = self.clock.now()
 
     @property
     def _is_at_rest(self) -> bool:

@@ -59,6 +59,7 @@ def standalone_image(
     Raises:
         KinstError: no site can be a jump, or there is no space.
     """
+    request = replace(request, has_frames=False)  # no debugger gets it, and the guest is to begin soon
     folder = kept_folder(FOLDER) if late.digest else None
     if folder is None:  # nowhere to keep it
         with TemporaryDirectory(prefix="kinst-live-") as name:

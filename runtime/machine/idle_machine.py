@@ -19,6 +19,7 @@ class IdleMachine:
         self._start = time.monotonic_ns()
         self._skipped = 0
         self._observers = TimedDevices()
+        self._sleep: Callable[[float], None] = time.sleep
         self.end: End | None = None  # why the run is to end
 
     def now(self) -> int:
@@ -28,6 +29,10 @@ class IdleMachine:
     def attach_observer(self, timed: Timed) -> None:
         """Call `timed.advance` at its deadlines."""
         self._observers.attach(timed)
+
+    def sleep_by(self, sleep: Callable[[float], None]) -> None:
+        """Wait by this function of seconds, which may return early because something is due at once."""
+        self._sleep = sleep
 
     def stand_still(self, duration: int) -> None:
         """Take `duration` ns of the host's time, which have passed, out of the machine's."""
@@ -70,4 +75,4 @@ class IdleMachine:
         if self._is_virtual:
             self._skipped += left
         else:
-            time.sleep(min(left, _NAP) / 1e9)
+            self._sleep(min(left, _NAP) / 1e9)

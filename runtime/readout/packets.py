@@ -73,9 +73,10 @@ class Packets:
         with suppress(StubError):
             self._put(_framed(request))
 
-    def has_more(self) -> bool:
-        """Whether bytes have arrived that no reply has taken, or the connection has been closed."""
-        return bool(self._received) or bool(select.select([self._connection], [], [], 0)[0])
+    def has_more(self, seconds: float = 0) -> bool:
+        """Whether bytes have arrived that no reply has taken, or the connection has been closed; so long, if need be,
+        this is awaited."""
+        return bool(self._received) or bool(select.select([self._connection], [], [], seconds)[0])
 
     def reply(self) -> str:
         """The next reply. Raises StubError."""

@@ -411,7 +411,7 @@ class Tracer:
         if due is None or now < due:
             return
         if now >= self._schedule.snapshot:
-            self._snapshot(now)
+            self._snapshot(now, is_read=bool(self._on_snapshot))
         if now >= self._schedule.drain:
             self._switch(output, now)
 
@@ -453,10 +453,12 @@ class Tracer:
         self._snapshot(now)
         self._consume(output, now, is_last=is_last)
 
-    def _snapshot(self, now: int) -> None:
-        """Move what the CPUs aggregated until `now` (ns) into the totals that the output reads."""
+    def _snapshot(self, now: int, *, is_read: bool = True) -> None:
+        """Move what the CPUs aggregated until `now` (ns) into the totals that the output reads. What the image itself
+        counts can wait in its counters until somebody reads them."""
         self._schedule.taken(now)
-        self._fold()
+        if is_read:
+            self._fold()
         added = self.store.take()
         self.totals.absorb(added)
         if self.hits is not None:

@@ -23,7 +23,6 @@ _WATCHED: Final = 8  # jumps, from the first to the last: most often others were
 _SEARCHED: Final = 32  # bytes from a jump on: each jump has a different displacement
 _AT_ONCE: Final = 128  # bytes that it may have read before it stores them
 _PAGE: Final = 4096
-_OFTEN: Final = 2_000_000  # ns between looks
 _MOST_STOPS: Final = 256  # of a guest that reads its code for another reason
 
 
@@ -39,8 +38,6 @@ class Copy:
 
 class Follower:
     """Follows one guest's image to its copy; implements `kinst.runtime.live.room.driving.Follows`."""
-
-    interval = _OFTEN
 
     def __init__(
         self,

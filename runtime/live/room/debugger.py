@@ -83,6 +83,10 @@ class Debugger:
         StubError: the connection is lost, as it is when QEMU has ended."""
         return not self._has_left and self._packets.has_more() and self._is_stop(self._packets.reply())
 
+    def wait(self, seconds: float) -> bool:
+        """Wait until `has_stopped` has something to read; returns whether it has."""
+        return self._packets.has_more(seconds)
+
     def _is_stop(self, reply: str) -> bool:
         found = _STOPPED.match(reply)
         if found is not None:

@@ -8,10 +8,6 @@ from kinst.runtime.live.room.debugger import Debugger
 class Follows(Protocol):
     """What is done at the stops of one guest, whose breakpoints or watched bytes are set."""
 
-    @property
-    def interval(self) -> int:
-        """Time in ns between looks whether the guest has stopped."""
-
     def at_stop(self) -> None:
         """Do it, and let the guest go on, or leave it. Raises MachineError: it cannot be done, or QEMU is gone."""
 
@@ -26,11 +22,6 @@ class Driver:
         self._debugger, self._follows = debugger, follows
 
     @property
-    def interval(self) -> int:
-        """Time in ns until the next look."""
-        return self._follows.interval
-
-    @property
     def is_done(self) -> bool:
         """Whether the guest is not stopped any more."""
         return self._debugger.has_left
@@ -39,6 +30,10 @@ class Driver:
         """Called often. Raises MachineError: see `Follows`."""
         if self._debugger.has_stopped():
             self._follows.at_stop()
+
+    def wait(self, seconds: float) -> bool:
+        """Wait until the guest may have stopped; returns whether that is so."""
+        return self._debugger.wait(seconds)
 
     def close(self) -> None:
         """Leave a guest that is at its end."""

@@ -22,7 +22,7 @@ from kinst.runtime.live.ram import SharedRam
 from kinst.runtime.live.room.behind import CLEANUP, FREEING, Behind, first_loads
 from kinst.runtime.live.room.debugger import Debugger
 from kinst.runtime.live.room.e820 import reserve
-from kinst.runtime.live.room.stopping import Stop, Stops
+from kinst.runtime.live.room.stopping import Stops
 from kinst.runtime.readout.memory import Space, UnreadableError
 from kinst.targets.image import Image
 
@@ -53,26 +53,26 @@ class HighMap:
 
     def stops(self) -> Stops:
         """See the module. Raises MachineError."""
-        yield Stop((self._image.entry,))
+        yield (self._image.entry,)
         start = self._room.physical(self._room.code.start)
         reserve(self._memory, self._debugger.named_register("rsi"), start, self._room.end - self._room.code.start)
         loads, table = first_loads(self._image), None
         while table is None:
-            at = yield Stop((*loads,))
+            at = yield (*loads,)
             table = self._kernels(self._debugger.named_register(loads[at]))
         self._map(table)
-        yield Stop((self._address_of(CLEANUP),))
+        yield (self._address_of(CLEANUP),)
         pointer = self._pointer(self._root)
         own = self._load(pointer)
         self._replace(pointer, own)
-        yield Stop((self._return_address(),))
+        yield (self._return_address(),)
         self._map(own & _ADDRESS)
         self._store(pointer, own)
         if self._image.symbols.address_of(_PTI) is not None:
-            yield Stop((self._address_of(_PTI),))
-            yield Stop((self._return_address(),))
+            yield (self._address_of(_PTI),)
+            yield (self._return_address(),)
             self._add_to_users()
-        yield Stop((self._address_of(FREEING),), is_soon=False)
+        yield (self._address_of(FREEING),)
         self._map(self._load(self._pointer(self._root)) & _ADDRESS, is_settled=True)
 
     # -- the guest ----------------------------------------------------------------------------------------------------

@@ -27,7 +27,6 @@ from kinst.targets.values import dataclass
 _SETTLED: Final = 4  # stops in a row at which tables had the room: early ones may be loaded twice
 _LAST: Final = "swapper_pg_dir"  # the root that a kernel keeps, on both machines
 _LIST: Final = "vmlist"  # Linux: what its early code has mapped where vmalloc would
-_OFTEN: Final = 500_000  # ns between looks at a guest that may be at a breakpoint
 _PC: Final = 32  # its number for gdb on both machines
 _REGISTER: Final = 0x1F  # of an instruction
 _ADDRESSES: Final = 1 << 64
@@ -58,8 +57,6 @@ class _State(Enum):
 
 class Mapper:
     """Adds the room of one guest to its tables; implements `kinst.runtime.live.room.driving.Follows`."""
-
-    interval = _OFTEN
 
     def __init__(
         self,
