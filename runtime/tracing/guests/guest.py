@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 from kinst.runtime.engine.bare_qiling import BareQiling
 from kinst.runtime.input.typist import Keyboard, Typist
-from kinst.runtime.machine.calling.call import Call, FunctionCall, find_function
+from kinst.runtime.machine.calling.function_call import FunctionCall, set_c_registers
+from kinst.runtime.machine.calling.loading import find_function
+from kinst.runtime.machine.calling.template import Call
 from kinst.runtime.machine.configuration import End
 from kinst.runtime.machine.hooks import MachineHooks
 from kinst.runtime.machine.loading.loaded import Loaded
@@ -54,9 +56,11 @@ class Guest:
         log: "EventLog | None" = None,
         debugger: "Debugger | None" = None,
         warn: Callable[[str], None],
+        link_address: Callable[[int], int] = int,
     ) -> None:
         """Made by `build`. `code` is None for an image without probes, and for a standalone one. `warn` is called at
-        once with warnings that cannot wait for the output."""
+        once with warnings that cannot wait for the output. `link_address` gives that of an address of the image."""
+        self.link_address = link_address
         self._log, self.beside, self._debugger = log, beside, debugger
         self.snapshots = snapshots
         self.prepared = prepared
@@ -173,7 +177,7 @@ class Guest:
         MachineError: as `go`."""
         self._is_started, self.result = True, None
         self._panic.begin_anew()
-        self._call = FunctionCall(self.system, self.loaded, call, address)
+        self._call = FunctionCall(self.system, call, address)
         return self.go(limits, lambda _data: None, lambda: None)
 
     def _start(self) -> None:
@@ -182,7 +186,8 @@ class Guest:
             self.snapshots.begin()
         else:
             address = find_function(self.loaded.image, call.function, self.discovered)
-            self._call = FunctionCall(self.system, self.loaded, call, address)
+            set_c_registers(self.system, self.loaded)
+            self._call = FunctionCall(self.system, call, address)
 
     def discovered(self) -> dict[str, int]:
         """The names and addresses of all functions, including those without a symbol."""

@@ -17,7 +17,7 @@ from kinst.rewriter.rewriting import Opened, Source, open_source, plan_of
 from kinst.rewriter.standalone.in_memory import with_segment
 from kinst.rewriter.standalone.report import moving_text, no_jump_summary, without_jumps
 from kinst.rewriter.standalone.request import IN_OUR_MACHINE
-from kinst.runtime.machine.calling.call import Call, parse_call
+from kinst.runtime.machine.calling.template import Call, parse_call
 from kinst.runtime.tracing.images.beside_images import (
     BesideImage,
     PreparedBeside,
