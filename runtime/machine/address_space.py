@@ -91,6 +91,10 @@ class AddressSpace:
         """The values that the running CPU's translations depend on; empty if that is not known."""
         return tuple(self._registers.get(name) for name in self._walker.regime)
 
+    def context(self) -> tuple[int, ...]:
+        """What they depend on, where one CPU's are not another's."""
+        return self.regime() or tuple(self._registers.get(name) & bits for name, bits in self._walker.context.items())
+
     def start(self) -> None:
         """Note that the first CPU, whose registers are set, is about to run."""
         self._has_started, self._first_tables = True, self._walker.tables(self._registers)

@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from kinst.runtime.machine.calling.call_memory import CallMemory
+from kinst.runtime.machine.calling.called_devices import CalledDevices
 from kinst.runtime.machine.calling.places import CallPlace, add_call_memory
 from kinst.runtime.machine.exception_model import Outcome, Source
-from kinst.runtime.machine.snapshots.devices import graph_of, restore, state_of
 from kinst.runtime.paging.walker import PageFault
 from kinst.targets.errors import UsageError
 
@@ -45,8 +45,7 @@ class LiveMachine:
         name = register if isinstance(register, str) else system.arch.registers[register]
         if system.engine.live.get(name) & mask == wanted:
             raise UsageError("--call: the CPU executes a user program: take the snapshot in the kernel")
-        self._graph = graph_of(system)
-        self._places = state_of(self._graph)
+        self._devices = CalledDevices(system)
         self._time, self._exit_code = system.clock.now(), system.exit_code
         self._cpus = [(one, one.was_started) for one in system.cpus]
         self._mask_interrupts()
@@ -56,7 +55,7 @@ class LiveMachine:
         self._memory = CallMemory(system)
         system.engine.states.save_to(cpu.context)
         self._stand_still()
-        self._regime = system.space.regime()
+        self._context = system.space.context()
         self._called_back = system.engine.called_back
 
     def _mask_interrupts(self) -> None:
@@ -76,15 +75,14 @@ class LiveMachine:
                 yield
             finally:
                 has_moved = self._memory.undo()
-                # Where nobody knows what translations depend on, as in `System._load`, a call may have changed it.
-                if not has_moved and (not self._regime or system.space.regime() != self._regime):
+                if not has_moved and system.space.context() != self._context:
                     system.flush_tlb()
 
     def _begin(self) -> None:
         """Give the machine its state, but for memory."""
         system = self._system
         if system.engine.called_back != self._called_back:
-            restore(self._graph, self._places)
+            self._devices.restore()
             self._called_back = system.engine.called_back
             self._stand_still()
         self._cpu.fired.clear()
