@@ -11,7 +11,7 @@ from kinst.runtime.machine.calling.loading import find_function
 from kinst.runtime.machine.calling.template import Call
 from kinst.runtime.machine.configuration import End
 from kinst.runtime.machine.hooks import NO_HOOKS, MachineHooks
-from kinst.targets.errors import GuestError, MachineError
+from kinst.targets.errors import MachineError
 from kinst.targets.values import dataclass
 
 if TYPE_CHECKING:
@@ -76,24 +76,23 @@ class Calls:
             self._addresses[function] = found
         return found
 
-    def call(self, call: Call, timeout: int = CALL_TIMEOUT, hooks: MachineHooks = NO_HOOKS) -> Called:
-        """Make one call. `timeout` is of the machine's time, in ns; `hooks.event` is the call's own.
+    def call(
+        self, call: Call, timeout: int = CALL_TIMEOUT, hooks: MachineHooks = NO_HOOKS, wall: int | None = None
+    ) -> Called:
+        """Make one call. `timeout` is of the machine's time, `wall` of the host's, in ns; `hooks.event` is the call's.
 
         Raises:
             UsageError: there is no such function, or no space for the arguments.
-            GuestError: the emulator failed, or the guest's state is lost.
         """
         address, system = self.address_of(call.function), self._system
         with self.machine.call():
             begun, before = time.perf_counter_ns(), self._executed()
             made = FunctionCall(system, call, address, self.machine.place, self.machine.handler)
             try:
-                end = system.run(timeout, hooks=MachineHooks(hooks.console, hooks.after_turn, made.handle))
+                end = system.run(timeout, wall, MachineHooks(hooks.console, hooks.after_turn, made.handle))
             except CallFault as error:
                 return self._faulted(call, error, begun, before)
-            except GuestError:
-                raise
-            except MachineError as error:
+            except MachineError as error:  # such as tables of translations that lead nowhere
                 return self._made(None, None, begun, before, error=str(error).removeprefix(f"{call.text}: "))
             return self._made(made.result if end is End.RETURNED else None, end, begun, before)
 
