@@ -28,8 +28,8 @@ class Sweep:
         self._function = function
         self.machine = guest.system.arch.name  # the architecture: amd64, arm64, riscv64
         self._fold = guest.surroundings.fold
-        self._calls = Calls(guest)
-        self._calls.address_of(function)
+        self.calls = Calls(guest)  # what makes the calls
+        self.calls.address_of(function)
 
     def call(self, *arguments: Given, seconds: float = 0.1) -> Called:
         """Call the function, as `ImageFile.call` does, but without an error where it does not return.
@@ -42,7 +42,7 @@ class Sweep:
         Raises:
             UsageError: an argument is neither, or the texts are longer than 64 KiB.
         """
-        called = self._calls.call(call_of(self._function, arguments), int(seconds * 1e9))
+        called = self.calls.call(call_of(self._function, arguments), int(seconds * 1e9))
         return replace(called, hits=self._hits())
 
     def _hits(self) -> dict[int, int]:

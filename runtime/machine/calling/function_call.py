@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Final
 
 from kinst.runtime.machine.calling.arguments import Argument, Buffer, Structure
 from kinst.runtime.machine.calling.places import BUFFER_COUNT, BUFFER_SIZE, OWN_STACK, CallPlace
-from kinst.runtime.machine.calling.template import Call
+from kinst.runtime.machine.calling.template import Call, made
 from kinst.runtime.machine.configuration import End
 from kinst.runtime.machine.physical.frames import PAGE
 from kinst.runtime.paging.walker import PageFault
@@ -123,7 +123,7 @@ class FunctionCall:
         registers.set(arch.registers[arch.stack_pointer], stack)
 
     def _shown(self) -> str:
-        text = self._call.text
+        text = self._call.text or made(self._call.function, self._call.arguments).text
         return text if len(text) <= 200 else text[:200] + "..."
 
     # -- the run ------------------------------------------------------------------------------------------------------

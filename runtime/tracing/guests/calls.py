@@ -15,6 +15,7 @@ from kinst.targets.errors import MachineError
 from kinst.targets.values import dataclass
 
 if TYPE_CHECKING:
+    from kinst.runtime.engine.qiling_machine import QilingMachine
     from kinst.runtime.tracing.guests.guest import Guest
 
 CALL_TIMEOUT: Final = 100_000_000  # ns of the machine's time that a call may take, if nothing is said
@@ -64,6 +65,15 @@ class Calls:
         self._pc = self._system.trap.original(self._system.engine.pc())
         guest.link_address(self._pc)  # finds where the image has moved itself
         return machine
+
+    @property
+    def engine(self) -> "QilingMachine":
+        """What executes the calls, for whoever observes it."""
+        return self._system.engine
+
+    def finish(self, end: End) -> None:
+        """End the call that is under way, or the next one."""
+        self._system.finish(end)
 
     def address_of(self, function: str) -> int:
         """Where a function is, in the copy of the image that runs. Raises UsageError: there is no such function."""

@@ -51,7 +51,7 @@ def outcome_of(calls: Calls, call: Call) -> Outcome:
 @contextmanager
 def calls_in(image: ImageFile, machine: Machine) -> Iterator[Calls]:
     """What calls functions in a machine of its own, without probes."""
-    yield image.sweep("memcpy", coverage="", machine=machine)._calls
+    yield image.sweep("memcpy", coverage="", machine=machine).calls
 
 
 def snapshot_of(image: ImageFile, seconds: float, path: Path) -> Machine:
