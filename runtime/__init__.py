@@ -18,21 +18,24 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from kinst.runtime.api import ImageFile, open_image
     from kinst.runtime.attached.attach import Attached, attach
+    from kinst.runtime.machine.calling.arguments import Buffer
     from kinst.runtime.machine.configuration import End
     from kinst.runtime.machine.disk import Disk
     from kinst.runtime.providers.probe_table import Probe
     from kinst.runtime.trace import Trace
     from kinst.runtime.tracing.given import Machine, Options
+    from kinst.runtime.tracing.guests.calls import Called
     from kinst.runtime.tracing.hits import Hit, Place
     from kinst.runtime.tracing.host.ending import Ending
     from kinst.runtime.tracing.host.guest_view import GuestView
     from kinst.runtime.tracing.results.recorded import Aggregated, FlamePicture, Probes, Record, Records
-    from kinst.runtime.tracing.sweep import Called, Sweep
+    from kinst.runtime.tracing.sweep import Sweep
     from kinst.targets.errors import KinstError
 
 __all__ = [
     "Aggregated",
     "Attached",
+    "Buffer",
     "Called",
     "Disk",
     "End",
@@ -58,7 +61,8 @@ __all__ = [
 _HOMES: Final = {
     "Aggregated": "kinst.runtime.tracing.results.recorded",
     "Attached": "kinst.runtime.attached.attach",
-    "Called": "kinst.runtime.tracing.sweep",
+    "Buffer": "kinst.runtime.machine.calling.arguments",
+    "Called": "kinst.runtime.tracing.guests.calls",
     "Disk": "kinst.runtime.machine.disk",
     "End": "kinst.runtime.machine.configuration",
     "Ending": "kinst.runtime.tracing.host.ending",

@@ -23,7 +23,7 @@ from kinst.rewriter.naming.resolve import Resolution, resolve
 from kinst.rewriter.outcome_report import summary_lines
 from kinst.rewriter.rewriting import Opened, Source, listed_probes, open_source, plan_probes
 from kinst.rewriter.writing.as_read import trampoline_place, write_as_read
-from kinst.runtime.machine.calling.call import call_of, parse_call
+from kinst.runtime.machine.calling.template import call_of, parse_call
 from kinst.runtime.providers.probe_table import Probe
 from kinst.runtime.trace import Trace
 from kinst.runtime.tracing.given import (
@@ -273,7 +273,8 @@ class ImageFile:
             configuration=configuration_of(machine),
             machine=machine.board,
             on=machine.on,
-            call=f"{function}()",
+            call=None if machine.start is not None else f"{function}()",
+            start=path_of(machine.start),
         )
         tracing, _ = self._enabled(request)
         return Sweep(tracing, function)

@@ -14,6 +14,7 @@ from kinst.rewriter.commandline.command import Command
 from kinst.rewriter.commandline.reporting import check_files, reported, unescaped
 from kinst.rewriter.shell.file_name import TextWithFile
 from kinst.rewriter.shell.progress import bars, silent
+from kinst.runtime.commandline.call_options import call_options, with_clock_of_calls
 from kinst.runtime.commandline.completion import complete_file
 from kinst.runtime.commandline.files import file_of_image
 from kinst.runtime.commandline.gdb_options import gdb_options
@@ -72,6 +73,7 @@ _OF_IMAGES: Final = (
     "disks",
     "until",
     "call",
+    "call_each",
     "debug_file",
     "force_code",
     "modules",
@@ -89,6 +91,7 @@ _OF_IMAGES: Final = (
 _OF_RUNS: Final = frozenset(_OF_IMAGES) - {"machine", "debug_file", "force_code", "modules", *READING}
 
 
+_OF_CALLS: Final = frozenset(one.value for one in (Format.TEXT, Format.JSON, Format.JSONL, Format.CSV))
 _LAST_READING: Final = 1.0  # second behind --wall-timeout, for what a stub has found up to then
 
 
@@ -120,6 +123,7 @@ class _Ordered(Command):
 @machine_options
 @console_options
 @run_options
+@call_options
 @gdb_options
 @log_options
 @learn_options
@@ -148,7 +152,7 @@ def run(ctx: click.Context, /, words: tuple[str, ...], **given: Any) -> None:  #
         if given["board_from"] is not None:
             click.echo(_board_from(given["board_from"]), nl=False)
             return
-        given = with_machine_of_snapshot(ctx, given)
+        given = with_clock_of_calls(ctx, with_machine_of_snapshot(ctx, given))
         image, arguments = _image_and_arguments(words, given)
         check_files(image, given["debug_file"], *given["users"])
         request = _request(ctx, image, arguments, given)
@@ -158,10 +162,25 @@ def run(ctx: click.Context, /, words: tuple[str, ...], **given: Any) -> None:  #
             raise UsageError("--lossless: nothing is lost in our own machine: it is for --on")
         if given["read"] is None and given["every"] is not None:
             raise UsageError("--every: there is nothing to read again: give --read")
+        _check_calls(given)
         bounds = limits(seconds(given, "timeout"), seconds(given, "wall-timeout"), given["until"])
         status = _run(request, bounds, given, ctx.meta[f"{_NAME}.words"])
     if status:
         sys.exit(status)
+
+
+def _check_calls(given: dict[str, Any]) -> None:
+    """Check that there is a call to be made for each line, and one place that shows it. Raises UsageError."""
+    if given["call_each"] is None:
+        return
+    what = f"--call-each {given['call_each']}"
+    if given["call"] is None:
+        raise UsageError(f"{what}: give the function with --call, such as --call 'f($1, $2)'")
+    if given["is_top"] or given["form"] not in _OF_CALLS:
+        where = "--top" if given["is_top"] else f"--format {given['form']}"
+        raise UsageError(f"{what}: {where} does not show calls: use --format text, json, jsonl or csv")
+    if given["form"] == Format.CSV.value and any(given[parameter(origin)] for origin in PROGRAMS):
+        raise UsageError(f"{what}: --format csv has the calls or what programs record: use json or jsonl for both")
 
 
 def _board_from(path: Path) -> str:
@@ -195,6 +214,7 @@ def _run(request: Request, bounds: Limits, given: dict[str, Any], words: Sequenc
         prompt=prompt(given),
         report=given["report"],
         command=(_NAME, *words),
+        call_each=given["call_each"],
         takes_standard_input=request.call is None and "-" not in given[parameter(Origin.SCRIPT)],
     )
     if given["is_top"]:
@@ -346,13 +366,14 @@ def _request(ctx: click.Context, image: Path | None, arguments: tuple[str, ...],
             disks=tuple(disk(text) for text in given["disks"]),
             rng_seed=given["rng_seed"],
             has_virtio_console=given["has_virtio_console"],
-            is_debugged=given["gdb"] is not None,
+            counts_instructions=given["gdb"] is not None or given["call_each"] is not None,
         ),
         machine=machine,
         on=given["on"],
         is_lossless=given["lossless"],
         system=given["system"],
         call=given["call"],
+        is_called_each=given["call_each"] is not None,
         method=None if given["method"] is None else Method(given["method"]),
         reading=_reading(given),
         name=None if given["name"] is None else checked_module(given["name"]),

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from kinst.runtime.tracing.hits import PythonAction
 
 _OF_MACHINES: Final = ("machine", "cpus", "memory", "clock", "kaslr_seed", "rng_seed", "has_virtio_console")
-_OF_BOOTS: Final = ("append", "initrd", "dtb", "loads", "call", "on", "read", "learn")  # which continue nothing
+_OF_BOOTS: Final = ("append", "initrd", "dtb", "loads", "on", "read", "learn")  # which continue nothing
 
 snapshot_options: Final = together(
     option(

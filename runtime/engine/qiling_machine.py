@@ -81,6 +81,7 @@ class QilingMachine:
         self._handle = ctypes.c_void_p(self._ql.uc._uch.value)
         self._kept: list[Any] = []  # what Unicorn points to: it holds no reference
         self._raised: BaseException | None = None
+        self.called_back = 0  # how often devices and models of the CPU were asked for something
         self._fault: tuple[int, Access] | None = None
         self._block_hook = BlockHook(self._stop_function(), self.fail)
         self.block_counters = self._block_hook.counters
@@ -217,8 +218,7 @@ class QilingMachine:
 
     def on_code(self, address: int, handle: Callable[[], None]) -> None:
         """Call `handle` before the instruction at a virtual address, which was not translated yet. If it writes the
-        PC of `live`, the CPU goes on there; `set_pc` does not do that here, since Unicorn's uc_reg_write_batch does not
-        end the block."""
+        PC of `live`, the CPU goes on there; not by `set_pc`: Unicorn's uc_reg_write_batch does not end the block."""
 
         def callback(_uc: int, _address: int, _size: int, _data: int) -> None:
             self._guarded(None, handle)
@@ -272,6 +272,7 @@ class QilingMachine:
     def _guarded(self, default: _Result, function: Callable[..., _Result], *arguments: object) -> _Result:
         """A callback's result. ctypes prints and drops what a callback raises, so it is kept, and the run ends so that
         `run` can raise it."""
+        self.called_back += 1
         try:
             return function(*arguments)
         except BaseException as error:
@@ -466,9 +467,8 @@ class QilingMachine:
 
     def _write_pc_only(self, address: int) -> None:
         """Set the PC, and leave no copy of it in memory, where `find_live_pc` would take it for the CPU's own."""
-        word = ctypes.c_uint64(address)
-        self._quick.uc_reg_write(self._handle, ctypes.c_int(self._pc_number), ctypes.byref(word))
-        word.value = 0
+        self._quick.uc_reg_write(self._handle, ctypes.c_int(self._pc_number), word := (ctypes.c_uint64 * 1)(address))
+        word[0] = 0
 
     @property
     def fault(self) -> tuple[int, Access]:

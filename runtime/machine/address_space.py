@@ -74,7 +74,8 @@ class AddressSpace:
         self.nothing_at: tuple[int, int] | None = None  # the last access that faulted since nothing is there
         self.is_asking = False  # whether the trap path or a model accesses a device
         self._has_only_aliases = False
-        self._on_alias: list[Callable[[int], None]] = []
+        self._on_writable: Callable[[int], None] | None = None
+        self.table_pages: set[int] = set()  # physical pages with entries that walks have read, from `on_writable` on
         self._nothing_there, self._code_found = nothing_there, code_found
         self._unmodelled = unmodelled
         self._on_executable: list[Callable[[int, int, Access], None]] = []
@@ -89,6 +90,10 @@ class AddressSpace:
     def regime(self) -> tuple[int, ...]:
         """The values that the running CPU's translations depend on; empty if that is not known."""
         return tuple(self._registers.get(name) for name in self._walker.regime)
+
+    def context(self) -> tuple[int, ...]:
+        """What they depend on, where one CPU's are not another's."""
+        return self.regime() or tuple(self._registers.get(name) & bits for name, bits in self._walker.context.items())
 
     def start(self) -> None:
         """Note that the first CPU, whose registers are set, is about to run."""
@@ -168,14 +173,15 @@ class AddressSpace:
         return is_guarded
 
     def alias(self, ranges: Sequence[tuple[int, int, int]], *, is_all: bool = False) -> None:
-        """Map (virtual, physical, size) ranges without the guest's help. With `is_all` nothing else is mapped: the
-        guest has no MMU."""
+        """Map (virtual, physical, size) ranges without the guest's help, the first one that has an address; at those
+        with a negative physical address each access faults. With `is_all` nothing else is mapped."""
         self._aliases, self._has_only_aliases = ranges, is_all
         self.forget()
 
-    def on_alias(self, reached: Callable[[int], None]) -> None:
-        """Call `reached` with a physical page before an alias of it gets into the TLB."""
-        self._on_alias.append(reached)
+    def on_writable(self, writable: Callable[[int], None]) -> None:
+        """Call `writable` with a physical page before the guest can store to it, and note `table_pages`."""
+        self._on_writable = writable
+        self.forget()
 
     def on_executable(self, executable: Callable[[int, int, Access], None]) -> None:
         """Call `executable` with the virtual and the physical address of a page, or of a part of it, that has become
@@ -212,14 +218,12 @@ class AddressSpace:
             self._remember_block(address, translation.shift)
         granted = self._grant(address, translation, access)
         if granted is not None:
-            if self._on_executable and granted[1] & _EXECUTE:
-                self._report_executable(address, translation, access)
+            self._report(granted, address, translation, access)
             self._keep(translation.physical >> _PAGE_SHIFT, granted, registers, access)
         return granted
 
     def _grant_trampoline(self, physical: int, address: int, access: Access) -> tuple[int, int]:
-        """A TLB entry of trampolines. If the guest has memory at these addresses, its loads must reach that, so ours
-        can only be executed."""
+        """A TLB entry of trampolines. Where the guest has memory, its loads must reach that: ours is only executed."""
         is_shared = self._memory.find(address) is not None
         permissions = _EXECUTE if access is Access.FETCH else _READ
         answer = physical, permissions if is_shared else _READ | _EXECUTE
@@ -234,12 +238,15 @@ class AddressSpace:
         self.fault = PageFault(address, Access.READ, HELD)
         return True
 
-    def _report_executable(self, address: int, translation: Translation, access: Access) -> None:
-        """Report a page that can be executed, but not an alias that is executable for Unicorn only; see
-        `_grant_memory`."""
-        if access is Access.FETCH or int(translation.permissions) & _EXECUTE:
-            for executable in self._on_executable:
-                executable(address, translation.physical, access)
+    def _report(self, granted: tuple[int, int], address: int, translation: Translation, access: Access) -> None:
+        """Report a page that can be stored to, or be executed by more than Unicorn; see `_grant_memory`."""
+        if self._on_writable is not None:
+            self.table_pages.update(entry >> _PAGE_SHIFT for entry in self._entries)
+            if granted[1] & _WRITE:
+                self._on_writable(granted[0] >> _PAGE_SHIFT)
+        is_executable = granted[1] & _EXECUTE and (access is Access.FETCH or int(translation.permissions) & _EXECUTE)
+        for executable in self._on_executable if is_executable else ():
+            executable(address, translation.physical, access)
 
     def _keep(self, page: int, granted: tuple[int, int], registers: Registers, access: Access) -> None:
         """Let the engine repeat this answer, as long as a walk would give the same, without a call of the watcher."""
@@ -254,21 +261,17 @@ class AddressSpace:
 
     def _remember_block(self, address: int, shift: int) -> None:
         """Note a large mapping that may be in the TLB, now or later, since `_walks` gives it again."""
-        blocks = self._blocks.setdefault(shift, set())
-        if len(blocks) >= _MOST_BLOCKS:
+        if len(self._blocks.get(shift, ())) >= _MOST_BLOCKS:
             self.forget()
-            blocks = self._blocks.setdefault(shift, set())
-        blocks.add(address >> shift)
+        self._blocks.setdefault(shift, set()).add(address >> shift)
 
     def _invalidated(self, address: int) -> None:
-        """Drop a large mapping, which the guest may invalidate by any address in it. Unicorn drops only one page of
-        it."""
+        """Drop a large mapping, which the guest may invalidate by any address in it. Unicorn drops only one page."""
         if any(address >> shift in blocks for shift, blocks in self._blocks.items()):
             self._engine.flush_tlb()
 
     def _is_for_trampoline(self, access: Access) -> bool:
-        """Whether an access to these addresses is meant for the trampolines: a fetch, or a read by a trampoline, as
-        those of amd64 that jump to an address in their slot."""
+        """Whether an access is meant for the trampolines: a fetch, or a read by one that jumps to an address in it."""
         if access is Access.READ:
             return self._engine.pc() >> 12 in self._overlay
         return access is Access.FETCH
@@ -277,10 +280,9 @@ class AddressSpace:
         self._entries.clear()
         for virtual, physical, size in self._aliases:
             if virtual <= address < virtual + size:
-                found = address - virtual + physical
-                for reached in self._on_alias:
-                    reached(found >> _PAGE_SHIFT)
-                return Translation(found, Permission.ALL)
+                if physical < 0:
+                    raise PageFault(address, access, 0)
+                return Translation(address - virtual + physical, Permission.ALL)
         if self._has_only_aliases:
             raise PageFault(address, access, 0)
         return self._walker.translate(registers, self._load_entry, store, address, access)
@@ -335,8 +337,7 @@ class AddressSpace:
         return physical, permissions & _READ
 
     def _grant_guarded(self, granted: tuple[int, int], access: Access) -> tuple[int, int] | None:
-        """A TLB entry of a guarded page, without stores up to the first. None: the instruction faults, which gives its
-        exact address and that of its store."""
+        """A TLB entry of a guarded page, without stores up to the first. None: a fault, which gives exact addresses."""
         page = granted[0] >> _PAGE_SHIFT
         if page not in self._guarded or self._guard is None:
             return granted
@@ -422,9 +423,8 @@ class AddressSpace:
             self._is_observing = False
         if found is None:
             found = self._observed
-        return (
-            None if found is None else self._real(found & ~0xFFF | address & 0xFFF)
-        )  # the TLB callback knows only the page
+        # The TLB callback knows only the page.
+        return None if found is None else self._real(found & ~0xFFF | address & 0xFFF)
 
     def _translate_unseen(self, address: int) -> int | None:
         try:

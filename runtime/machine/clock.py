@@ -260,7 +260,7 @@ def new_clock(
     """The clock that a user has chosen. `stop` ends a run at its next block; `count` begins to count instructions."""
     match configuration.clock:
         case ClockKind.HOST:
-            return HostClock(stop, count() if configuration.is_debugged else None)
+            return HostClock(stop, count() if configuration.counts_instructions else None)
         case ClockKind.ICOUNT:
             return InstructionClock(count())
         case _:

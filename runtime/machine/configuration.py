@@ -51,7 +51,7 @@ class Configuration:
     disks: tuple[Disk, ...] = ()
     rng_seed: int | None = None  # for a source of random numbers; None: there is none
     has_virtio_console: bool = False  # besides the serial line
-    is_debugged: bool = False  # whether runs must be able to end after any instruction
+    counts_instructions: bool = False  # whether runs must be able to end after any instruction
 
 
 class End(Enum):

@@ -2,7 +2,7 @@
 
 import ctypes
 import mmap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Final, Protocol
 
@@ -16,6 +16,10 @@ from kinst.targets.errors import MachineError
 from kinst.targets.values import dataclass
 
 _WORD: Final = (1 << 64) - 1
+
+
+# Called with an address, a size, and the bytes, if they are known.
+WriteWatcher = Callable[[int, int, bytes | memoryview | None], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +65,7 @@ class PhysicalMemory:
         self._marks_host = 0
         self.code_pages: set[int] = set()  # physical page numbers that instructions were fetched from
         self._is_code_stale = False  # code that may have been translated was changed: all is translated again
+        self._on_write: WriteWatcher | None = None
 
     def add_ram(self, address: int, size: int) -> None:
         """Map RAM; address and size must be page-aligned. A page takes no memory until it is used. Raises
@@ -87,6 +92,11 @@ class PhysicalMemory:
                 memoryview(marks).cast("Q"),
                 ctypes.addressof(ctypes.c_char.from_buffer(marks)),
             )
+
+    def on_write(self, written: WriteWatcher) -> None:
+        """Call `written` with what the host is about to write: devices, models of the CPU, the trap path, tracers. The
+        guest's own stores do not come here."""
+        self._on_write = written
 
     @property
     def base(self) -> Base | None:
@@ -124,6 +134,8 @@ class PhysicalMemory:
         start = address - region.base
         yield np.frombuffer(region.view, np.uint8)[start : start + size]
         self._is_code_stale = True
+        if self._on_write is not None:
+            self._on_write(address, size, region.view[start : start + size])
 
     def read(self, address: int, size: int) -> bytes:
         """`size` bytes at a physical address. Raises MachineError where no RAM is."""
@@ -134,6 +146,8 @@ class PhysicalMemory:
     def write(self, address: int, data: bytes | memoryview) -> None:
         """Write bytes. Code among them is translated again. Raises MachineError where no RAM is."""
         region = self._region(address, len(data))
+        if self._on_write is not None:
+            self._on_write(address, len(data), data)
         start = address - region.base
         region.view[start : start + len(data)] = data
         self._check_code(address, len(data))
@@ -157,6 +171,8 @@ class PhysicalMemory:
         region = self._region(address, size)
         start = address - region.base
         if is_written:
+            if self._on_write is not None:
+                self._on_write(address, size, None)
             self._check_code(address, size)
         return region.view[start : start + size]
 
@@ -201,6 +217,8 @@ class PhysicalMemory:
     def store(self, address: int, size: int, value: int) -> None:
         """Store a little-endian word of data. Raises MachineError where no RAM is."""
         start = address - self._base
+        if self._on_write is not None:
+            self._on_write(address, size, None)
         if size == 8 and not start & 7 and 0 <= start < self._size:
             self._words[start >> 3] = value & _WORD
         elif size == 16 and not start & 7 and 0 <= start < self._size - 8:

@@ -5,7 +5,8 @@ its turn ends, a deadline comes or an event stops it, and handle that.
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Final, assert_never
 
 from kinst.runtime.engine.qiling_machine import QilingMachine
@@ -53,7 +54,6 @@ _SLICE: Final = 5_000_000  # ns of a run if nothing else limits it
 _TURN: Final = 1_000_000  # ns of a CPU's turn if there are several CPUs
 _LONGEST: Final = 15  # bytes of an instruction
 
-
 Turn = tuple[int, bool]  # when a CPU's turn ends (ns), and whether its interrupt is pending and masked
 Position = tuple[VirtualCpu, Turn | None]
 
@@ -78,8 +78,7 @@ class System:
         self.initrd, self.kaslr_seed = configuration.initrd, configuration.kaslr_seed
         self.device_tree = configuration.device_tree
         self.files, self.disks = PlacedFiles(configuration.files, self.arch), configuration.disks
-        self.rng_seed = configuration.rng_seed
-        self.has_virtio_console = configuration.has_virtio_console
+        self.rng_seed, self.has_virtio_console = configuration.rng_seed, configuration.has_virtio_console
         self.ram_size = facts.ram_size if configuration.memory is None else configuration.memory
         self.memory = PhysicalMemory(self.engine)
         self.memory.add_ram(facts.ram_base, self.ram_size)
@@ -102,7 +101,7 @@ class System:
         self._turn_ends = self.exit_code = 0
         self._timed, self._observers = TimedDevices(), TimedDevices()
         self._timed_by_identity: dict[int, Timed] = {}  # devices are not hashable
-        self._is_running = self._has_yielded = self.has_run = False
+        self.is_running = self._has_yielded = self.has_run = False
         self._is_delayed: bool | None = None  # whether the CPU's interrupt is pending and masked; None: between turns
         self._continues: Position | None = None  # what the next turn begins with
         self._end: End | None = None
@@ -118,7 +117,7 @@ class System:
         self.current = self.cpus[0]
         self.current.load_into(self.engine.live)
         self.current.power_on()
-        # In this order: a board uses CPUs, memory and clock, and the trap path is given functions of `events`.
+        # In this order: a board uses CPUs, memory and clock, the trap path functions of `events`.
         self.board = board(self)
         self.exceptions = self.board.exceptions
         self.progress = Progress(self.engine.live.get, self.arch.registers, self.arch.stack_pointer)
@@ -216,9 +215,17 @@ class System:
         return content
 
     def _written(self, device: Device) -> None:
-        timed = self._timed_by_identity.get(id(device))
-        if timed is not None:
+        if (timed := self._timed_by_identity.get(id(device))) is not None:
             self.notice_deadline(timed)
+
+    @contextmanager
+    def holding_timers(self) -> Iterator[None]:
+        """Between two runs: no device acts by itself in this context."""
+        timed, self._timed = self._timed, TimedDevices()
+        try:
+            yield
+        finally:
+            self._timed = timed
 
     def notice_deadlines(self) -> None:
         """See `notice_deadline`, of all timers."""
@@ -253,12 +260,10 @@ class System:
     def yield_cpu(self) -> None:
         """End the CPU's turn."""
         self._has_yielded = True
-        if self._is_running:
+        if self.is_running:
             self.clock.interrupt()
 
-    def interrupt_lines_changed(self) -> None:
-        """Have CPUs check their interrupt lines soon, since a device drove one."""
-        self.yield_cpu()
+    interrupt_lines_changed = yield_cpu  # CPUs check their interrupt lines soon: a device drove one
 
     # -- the loop -----------------------------------------------------------------------------------------------------
 
@@ -367,11 +372,11 @@ class System:
             self.clock.begin_one()
         else:
             self.clock.begin(max(1, until - self.clock.now()))
-        self._is_running = True
+        self.is_running = True
         try:
             stop = self.engine.run()
         finally:
-            self._is_running = False
+            self.is_running = False
             self.clock.end()
         self._handle(cpu, stop)
         return stop
@@ -401,8 +406,7 @@ class System:
         return earliest
 
     def show(self, number: int) -> None:
-        """Between two turns, fill the trap frame with a CPU's registers, and make its virtual memory the current
-        one."""
+        """Between two turns, fill the trap frame with a CPU's registers; its virtual memory is the current one then."""
         self._load(self.cpus[number])
         self.engine.frame.read()
 
@@ -441,14 +445,12 @@ class System:
         return None
 
     def _idle(self, *deadlines: int | None) -> None:
-        bounds = [bound for bound in deadlines if bound is not None]
         descriptors = self.serial_line.descriptors()
-        if descriptors:
-            bounds.append(self.clock.now() + LONGEST_SLEEP)
+        sleep = self.clock.now() + LONGEST_SLEEP if descriptors else None
+        bounds = [bound for bound in (*deadlines, sleep) if bound is not None]
         if not bounds:
             raise NothingLeftError("every CPU waits for an interrupt, and no device will ever raise one")
-        left = self._wall_left()
-        until = min(bounds)
+        left, until = self._wall_left(), min(bounds)
         self.clock.wait(until if left is None else min(until, self.clock.now() + left), descriptors)
 
     def _wall_left(self) -> int | None:
@@ -457,8 +459,7 @@ class System:
 
     def _load(self, cpu: VirtualCpu) -> None:
         """Load this CPU's state into the engine."""
-        before = self.current
-        if cpu is before:
+        if cpu is (before := self.current):
             return
         states, regime = self.engine.states, self.space.regime()
         states.save_to(before.context)
@@ -482,16 +483,15 @@ class System:
     def _take_interrupt(self, cpu: VirtualCpu) -> bool:
         """Enter the handler of a pending interrupt. Returns True if there is one that cannot be taken yet.
 
-        The CPU is not FIRED here: a run does not end in a trampoline, unless a repeated string instruction of amd64
-        runs there and the instruction clock ends it after an iteration.
+        The CPU is not FIRED here: a run ends in a trampoline only after an iteration of amd64's repeated string
+        instructions, by the instruction clock.
         """
         self._show_lines(cpu)
         if not cpu.lines or self.exceptions.interrupt_mask is None:
             return False
         number = self.exceptions.pending(cpu)
         if number is not None:
-            pc = self.trap.original(self.engine.pc())
-            self.engine.set_pc(pc)
+            self.engine.set_pc(pc := self.trap.original(self.engine.pc()))
             sp = cpu.registers.get(self.arch.registers[self.arch.stack_pointer])
             self.exceptions.interrupt(cpu, number)
             self.progress.went_on()

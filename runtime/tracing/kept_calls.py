@@ -11,8 +11,9 @@ from dataclasses import field
 from pathlib import Path
 
 from kinst.rewriter.rewriting import Source
-from kinst.runtime.machine.calling.call import Call, find_function
 from kinst.runtime.machine.calling.kept_machine import KeptMachine
+from kinst.runtime.machine.calling.loading import find_function
+from kinst.runtime.machine.calling.template import Call
 from kinst.runtime.machine.configuration import Configuration, End
 from kinst.runtime.tracing.guests.guest import Guest
 from kinst.runtime.tracing.host.limits import Limits
@@ -123,7 +124,7 @@ class KeptCalls:
 
     def _made(self, origin: Origin, guest: Guest) -> _Machine:
         guest.surroundings.arm()
-        return _Machine(origin, guest, KeptMachine(guest.system))
+        return _Machine(origin, guest, KeptMachine(guest.system, guest.loaded))
 
     def _keep(self, machine: _Machine) -> None:
         self._idle[:] = [machine]

@@ -36,7 +36,8 @@ class Request:
     on: str | None = None  # the command that starts QEMU, in place of our machine
     is_lossless: bool = False  # under QEMU a hit waits while the ring is full
     system: str = "auto"  # the operating system in the image, as --os names it
-    call: str | None = None  # a function call instead of booting
+    call: str | None = None  # a function call instead of booting, or in the state of `start`
+    is_called_each: bool = False  # whether that is for several rows, which say what $1 and $name are
     method: Method | None = None  # how displaced instructions are executed; None: as a patched image says, or AUTO
     name: str | None = None  # the image's module, if not the file's name
     symbols: Path | None = None  # names for its code: System.map, the output of nm, an ELF file

@@ -12,6 +12,7 @@ import click
 from kinst.runtime.input.expression import Expression
 from kinst.runtime.input.standard_input import NOTICE, StandardInput, connected, standard_input
 from kinst.runtime.machine.configuration import End
+from kinst.runtime.tracing.calling import calling, output_of_calls
 from kinst.runtime.tracing.host.ending import Ending
 from kinst.runtime.tracing.host.limits import Limits
 from kinst.runtime.tracing.listing import table
@@ -46,6 +47,7 @@ class RunOptions:
     takes_standard_input: bool  # whether it may be connected to the guest
     report: Path | None  # the file of --report; None: no report
     command: tuple[str, ...]  # the command line, for the report
+    call_each: Path | None = None  # the file of --call-each
 
 
 def run(request: Request, limits: Limits, options: RunOptions, build: "Build | None" = None) -> int:
@@ -134,8 +136,14 @@ def _print_refusals(tracing: Tracing) -> None:
 
 
 def _trace(tracing: Tracing, limits: Limits, options: RunOptions) -> int:
-    with opened(options.form, options.output, options.console) as streams, page_file(options) as page:
-        output = with_report(output_of(options.form, tracing, streams), tracing, page, options)
+    with ExitStack() as files:
+        streams = files.enter_context(opened(options.form, options.output, options.console))
+        page = files.enter_context(page_file(options))
+        plain = output_of_calls(options.form, tracing, streams) if options.call_each else None
+        plain = plain or output_of(options.form, tracing, streams)
+        output = with_report(plain, tracing, page, options)
+        if tracing.request.call is not None and (options.call_each or tracing.request.start):
+            files.enter_context(calling(tracing, options.call_each, options.form, streams, plain))
         shown = streams.console or (streams.output if options.form is Format.TEXT else None)  # in JSON, it is quoted
         shows_console = shown is not None and shown.isatty()
         try:

@@ -1,25 +1,11 @@
-"""One function, called repeatedly: every call starts from the image as it was loaded, and returns the probes it hit."""
+"""One function, called repeatedly: every call starts from the same state, and returns the probes it hit."""
 
 from collections import Counter
-from dataclasses import field, replace
+from dataclasses import replace
 
-from kinst.runtime.machine.calling.call import Call, FunctionCall, call_of, find_function
-from kinst.runtime.machine.calling.kept_machine import KeptMachine
-from kinst.runtime.machine.configuration import End
-from kinst.runtime.machine.hooks import MachineHooks
+from kinst.runtime.machine.calling.template import Given, call_of
+from kinst.runtime.tracing.guests.calls import Called, Calls
 from kinst.runtime.tracing.tracing import Tracing
-from kinst.targets.errors import MachineError
-from kinst.targets.values import dataclass
-
-
-@dataclass(frozen=True, slots=True)
-class Called:
-    """The outcome of a call. Without a result, `end` or `error` says why there is none."""
-
-    result: int | None  # 64 unsigned bits
-    end: End | None  # None: the machine cannot go on, and `error` says why
-    error: str = ""  # what the machine cannot do
-    hits: dict[int, int] = field(default_factory=dict)  # by identifier of a probe: how often it fired
 
 
 class Sweep:
@@ -39,35 +25,25 @@ class Sweep:
         assert guest is not None, "there is an image"
         self._tracer = tracing.tracer
         guest.surroundings.arm()
-        self._system, self._loaded = guest.system, guest.loaded
         self._function = function
-        self._address = find_function(guest.loaded.image, function, guest.discovered)
         self.machine = guest.system.arch.name  # the architecture: amd64, arm64, riscv64
         self._fold = guest.surroundings.fold
-        self._kept = KeptMachine(self._system)
+        self.calls = Calls(guest)  # what makes the calls
+        self.calls.address_of(function)
 
-    def call(self, *arguments: int | str | bytes, seconds: float = 0.1) -> Called:
+    def call(self, *arguments: Given, seconds: float = 0.1) -> Called:
         """Call the function, as `ImageFile.call` does, but without an error where it does not return.
 
         Args:
-            arguments: numbers, of which 64 bits count, and texts, which are passed by address, with a NUL.
+            arguments: numbers, of which 64 bits count; texts, which are passed by address, with a NUL; and buffers,
+                which have nothing behind them.
             seconds: of the machine's time that it may take: with the clock "icount" 10 ns for an instruction.
 
         Raises:
             UsageError: an argument is neither, or the texts are longer than 64 KiB.
         """
-        call = call_of(self._function, arguments)
-        with self._kept.call():
-            called = self._called(call, int(seconds * 1e9))
+        called = self.calls.call(call_of(self._function, arguments), int(seconds * 1e9))
         return replace(called, hits=self._hits())
-
-    def _called(self, call: Call, timeout: int) -> Called:
-        made = FunctionCall(self._system, self._loaded, call, self._address)
-        try:
-            end = self._system.run(timeout, hooks=MachineHooks(event=made.handle))
-        except MachineError as error:
-            return Called(None, None, str(error).removeprefix(f"{call.text}: "))
-        return Called(made.result if end is End.RETURNED else None, end)
 
     def _hits(self) -> dict[int, int]:
         self._fold()

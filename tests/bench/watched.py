@@ -11,7 +11,9 @@ from qiling.const import QL_ARCH, QL_OS, QL_VERBOSE
 
 from kinst.rewriter.assemble import assemble
 from kinst.runtime.machine.boards.registry import board_of
-from kinst.runtime.machine.calling.call import FunctionCall, load_for_call, parse_call
+from kinst.runtime.machine.calling.function_call import FunctionCall, set_c_registers
+from kinst.runtime.machine.calling.loading import load_for_call
+from kinst.runtime.machine.calling.template import parse_call
 from kinst.runtime.machine.configuration import Configuration
 from kinst.runtime.machine.hooks import MachineHooks
 from kinst.runtime.machine.system import System
@@ -54,7 +56,8 @@ def _ours(place: str, folder: Path, *, is_probed: bool) -> Run:
         providers.enable(name, add)
 
     def run() -> None:
-        call = FunctionCall(system, loaded, parse_call("f()"), TEXT)
+        set_c_registers(system, loaded)
+        call = FunctionCall(system, parse_call("f()"), TEXT)
         system.run(hooks=MachineHooks(event=call.handle))
 
     return run

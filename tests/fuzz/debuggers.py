@@ -49,7 +49,7 @@ class _Guest:
 
     def __init__(self, machine: str) -> None:
         image, facts = open_image(SAMPLES[machine]), machine_facts(default_machine(machine))
-        configuration = Configuration(cpus=2, clock=ClockKind.ICOUNT, is_debugged=True)
+        configuration = Configuration(cpus=2, clock=ClockKind.ICOUNT, counts_instructions=True)
         self.system = System(facts, board_of(facts.board), configuration)
         loaded = load_image(image, facts, self.system.memory)
         self.system.board.start(loaded)

@@ -10,6 +10,7 @@ piped.
                    "message"}},          a clause was aborted; action 0 is the predicate
         {"drops": 3, "kind": "PRINCIPAL", "cpu": 0},
         {"console": "text of the guest's console\\n"}],      unless it goes elsewhere (--console, -o)
+        {"call": {...}},                 a call of --call-each, see `call_table.call_value`
         {"notice": "..."},               panic(), breakpoint(), stop() or raise(): what it did, where
       "aggregations": [...],             those that no printa() printed, at the end of the run
       "end": {"reason": "timeout",       or power-off, until, wall-timeout, interrupted, returned, exit, panic,
@@ -177,6 +178,10 @@ class JsonOutput:
         """Write what destructive actions did."""
         for notice in notices:
             self._put({"notice": notice})
+
+    def called(self, value: Json) -> None:
+        """Write a call of --call-each."""
+        self._put(value)
 
     def flush(self) -> None:
         """Flush what was written so far."""

@@ -72,14 +72,15 @@ def restore(graph: ObjectGraph, state: Mapping[str, Any]) -> None:
         path = sorted(known.keys() ^ state.keys())[0]
         raise MachineError(f"{path}: is in one of the machines only: they have other devices")
     for path, place in known.items():
-        _put(place, state[path])
+        put(place, state[path])
     for one in graph.objects.values():
         restored = getattr(one, "restored", None)
         if callable(restored):
             restored()
 
 
-def _put(place: Place, value: Any) -> None:
+def put(place: Place, value: Any) -> None:
+    """Give a place a copy of a value. Raises MachineError: it holds something else."""
     held = place.get()
     match held:
         case Random():

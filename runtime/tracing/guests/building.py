@@ -14,7 +14,7 @@ from kinst.runtime.clauses.profiles import Guest as Known
 from kinst.runtime.clauses.profiles import profile_for, user_mode
 from kinst.runtime.clauses.scratch import Scratch
 from kinst.runtime.machine.boards.registry import board_of
-from kinst.runtime.machine.calling.call import load_for_call
+from kinst.runtime.machine.calling.loading import load_for_call
 from kinst.runtime.machine.interrupts import Interrupt, Interrupts
 from kinst.runtime.machine.loading.arriving import Arriving
 from kinst.runtime.machine.loading.hosted import refuse_program
@@ -166,6 +166,7 @@ def build(prepared: Prepared, types: ImageTypes, plug_ins: PlugIns, warn: Callab
         log=log,
         debugger=door,
         warn=warn,
+        link_address=lambda address: moved.original(address) - loaded.bias,
     )
 
 

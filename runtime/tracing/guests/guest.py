@@ -1,18 +1,22 @@
 """An image in a machine, with providers of its probes. It has not run yet, or it has stopped and can continue."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kinst.runtime.engine.bare_qiling import BareQiling
 from kinst.runtime.input.typist import Keyboard, Typist
-from kinst.runtime.machine.calling.call import Call, FunctionCall, find_function
+from kinst.runtime.machine.calling.function_call import FunctionCall, set_c_registers
+from kinst.runtime.machine.calling.loading import find_function
+from kinst.runtime.machine.calling.template import Call
 from kinst.runtime.machine.configuration import End
 from kinst.runtime.machine.hooks import MachineHooks
 from kinst.runtime.machine.loading.loaded import Loaded
 from kinst.runtime.machine.system import System
 from kinst.runtime.systems.registry import panic_of
+from kinst.runtime.tracing.guests.calls import Called
+from kinst.runtime.tracing.guests.each_call import EachCall, Told
 from kinst.runtime.tracing.guests.panic_watch import PanicWatch
 from kinst.runtime.tracing.guests.snapshotting import GuestSnapshots
 from kinst.runtime.tracing.guests.stuck_watch import StuckWatch
@@ -26,6 +30,7 @@ from kinst.runtime.tracing.images.preparing import Prepared
 from kinst.runtime.tracing.programs.inline_clauses import InlineClauses
 from kinst.runtime.tracing.programs.until import UntilWatch
 from kinst.runtime.tracing.standalone.guest import StandaloneGuest
+from kinst.targets.errors import MachineError
 
 if TYPE_CHECKING:
     from kinst.runtime.debugger.debugger import Debugger
@@ -54,9 +59,11 @@ class Guest:
         log: "EventLog | None" = None,
         debugger: "Debugger | None" = None,
         warn: Callable[[str], None],
+        link_address: Callable[[int], int] = int,
     ) -> None:
         """Made by `build`. `code` is None for an image without probes, and for a standalone one. `warn` is called at
-        once with warnings that cannot wait for the output."""
+        once with warnings that cannot wait for the output. `link_address` gives that of an address of the image."""
+        self.link_address = link_address
         self._log, self.beside, self._debugger = log, beside, debugger
         self.snapshots = snapshots
         self.prepared = prepared
@@ -79,6 +86,7 @@ class Guest:
         self._learner = _learner(prepared, system, self.whereabouts, warn)
         self._standalone = standalone
         self._call: FunctionCall | None = None
+        self._each: EachCall | None = None
         self._is_started = False
 
     @property
@@ -104,6 +112,8 @@ class Guest:
     def go(self, limits: Limits, console: Callable[[bytes], None], after_turn: Callable[[], None]) -> End:
         """Start the board or make the call, or continue. See `Traced`."""
         self._watch.search_for(limits.until)
+        if self._each is not None:
+            return self._each.go(limits, MachineHooks(self._sink(console), self._between_turns(after_turn)))
         if not self._is_started:
             self._is_started = True
             self._start()
@@ -155,7 +165,7 @@ class Guest:
     def _between_turns(self, after_turn: Callable[[], None]) -> Callable[[], None]:
         """All that runs between two turns of a CPU."""
         callbacks = [after_turn, self._panic.check, self.snapshots.after_turn]
-        if self.prepared.call is None:
+        if self.prepared.call is None and self._each is None:
             callbacks += self._stuck.check, self._unmodelled.check
         if self._learner is not None:
             callbacks.append(self._learner.check)
@@ -173,8 +183,18 @@ class Guest:
         MachineError: as `go`."""
         self._is_started, self.result = True, None
         self._panic.begin_anew()
-        self._call = FunctionCall(self.system, self.loaded, call, address)
+        self._call = FunctionCall(self.system, call, address)
         return self.go(limits, lambda _data: None, lambda: None)
+
+    def call_each(self, calls: Iterable[Call], told: Told) -> None:
+        """Let a run make these calls, each from the present state, in place of what it does else. See `EachCall`."""
+        self._each = EachCall(self, calls, told)
+
+    def called(self, _call: Call, called: Called) -> None:
+        """Let what became of a call be the guest's answer. Raises MachineError: it has not returned."""
+        if called.result is None:
+            raise MachineError(f"{self.prepared.request.call}: {called.error or f'did not return: {called.reason}'}")
+        self.result = called.result
 
     def _start(self) -> None:
         call = self.prepared.call
@@ -182,7 +202,8 @@ class Guest:
             self.snapshots.begin()
         else:
             address = find_function(self.loaded.image, call.function, self.discovered)
-            self._call = FunctionCall(self.system, self.loaded, call, address)
+            set_c_registers(self.system, self.loaded)
+            self._call = FunctionCall(self.system, call, address)
 
     def discovered(self) -> dict[str, int]:
         """The names and addresses of all functions, including those without a symbol."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from kinst.rewriter.naming.refusals import summary
 from kinst.runtime.clauses.guest.moved_image import MovedImage
 from kinst.runtime.hits.explained import explained
-from kinst.runtime.machine.calling.call import CALL_RETURNS_TO
+from kinst.runtime.machine.calling.places import CALL_RETURNS_TO
 from kinst.runtime.patched.block_choice import BlockChoice
 from kinst.runtime.patched.block_sites import BlockSites
 from kinst.runtime.patched.call_blocks import CallBlocks

@@ -17,7 +17,7 @@ from kinst.rewriter.rewriting import Opened, Source, open_source, plan_of
 from kinst.rewriter.standalone.in_memory import with_segment
 from kinst.rewriter.standalone.report import moving_text, no_jump_summary, without_jumps
 from kinst.rewriter.standalone.request import IN_OUR_MACHINE
-from kinst.runtime.machine.calling.call import Call, parse_call
+from kinst.runtime.machine.calling.template import Call, parse_call, parse_template
 from kinst.runtime.tracing.images.beside_images import (
     BesideImage,
     PreparedBeside,
@@ -147,7 +147,7 @@ def prepare(
     if image.kind is FileKind.REL:
         raise UsageError(f"{request.image}: is a module: give the kernel that loads it, and the module with --module")
     _check_call(request)
-    call = None if request.call is None else parse_call(request.call)
+    call = _call_of(request)
     if manifest is not None and request.method is not None:
         manifest = replace(manifest, method=request.method.value)
     if manifest is not None and beside and manifest.method == Method.BLOCK:  # others may take its places
@@ -187,7 +187,21 @@ def _after(opened: Opened, modules: Sequence[PatchedModule]) -> int:
     return modules[-1].manifest.next_identifier if modules else numbering_of(opened.program).end
 
 
+def _call_of(request: Request) -> Call | None:
+    """The function that the image is loaded for; None: it boots, or has booted. Raises UsageError."""
+    if request.call is None:
+        return None
+    if request.is_called_each:
+        template = parse_template(request.call)
+        call = Call(template.function, (), template.text)
+    else:
+        call = parse_call(request.call)
+    return call if request.start is None else None
+
+
 def _check_call(request: Request) -> None:
+    if request.start is not None:
+        return
     if request.call is not None and request.configuration.cpus > 1:
         raise UsageError("--call runs a function on one CPU: --cpus is for an image that boots")
     if request.call is not None and (

@@ -6,7 +6,7 @@ import pytest
 
 from kinst.rewriter.assemble import assemble
 from kinst.runtime.api import open_image
-from kinst.runtime.machine.calling.call import parse_call
+from kinst.runtime.machine.calling.template import parse_call
 from kinst.runtime.machine.configuration import End
 from kinst.runtime.trace import Trace
 from kinst.runtime.tracing.given import Machine

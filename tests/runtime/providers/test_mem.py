@@ -17,7 +17,9 @@ from click.testing import CliRunner
 from kinst.rewriter.assemble import assemble
 from kinst.runtime.cli import run
 from kinst.runtime.machine.boards.registry import board_of
-from kinst.runtime.machine.calling.call import FunctionCall, load_for_call, parse_call
+from kinst.runtime.machine.calling.function_call import FunctionCall, set_c_registers
+from kinst.runtime.machine.calling.loading import load_for_call
+from kinst.runtime.machine.calling.template import parse_call
 from kinst.runtime.machine.configuration import ClockKind, Configuration, End
 from kinst.runtime.machine.hooks import MachineHooks
 from kinst.runtime.machine.system import System
@@ -163,7 +165,8 @@ class Called:
 
     def run(self) -> bytes:
         """What memory has in the end."""
-        call = FunctionCall(self.system, self.loaded, parse_call("f()"), TEXT)
+        set_c_registers(self.system, self.loaded)
+        call = FunctionCall(self.system, parse_call("f()"), TEXT)
         assert self.system.run(hooks=MachineHooks(event=call.handle)) is End.RETURNED
         return self.system.memory.read(self.start, 2 * PAGE)
 

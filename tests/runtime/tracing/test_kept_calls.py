@@ -15,7 +15,7 @@ from kinst.rewriter.assemble import assemble
 from kinst.rewriter.rewriting import Source, open_source, plan_probes
 from kinst.rewriter.writing.write import write_image
 from kinst.runtime.api import ImageFile, open_image
-from kinst.runtime.machine.calling.call import call_of
+from kinst.runtime.machine.calling.template import call_of
 from kinst.runtime.tracing.given import Machine
 from kinst.runtime.tracing.guests.guest import Guest
 from kinst.targets.arch.arm64 import ARM64

@@ -59,7 +59,7 @@ def test_more_pages_than_are_looked_at_each_time_are_undone() -> None:
         sweep = image.sweep("memset", coverage="")
         for byte in (1, 2, 1):
             assert sweep.call(stack, byte, size, seconds=1).result == stack
-            assert not any(sweep._system.memory.read(stack, size))
+            assert not any(sweep.calls._system.memory.read(stack, size))
 
 
 def test_what_is_no_function_or_argument_is_refused() -> None:
