@@ -127,6 +127,7 @@ class AttachedBuilding:
             user_symbols=NoUserSymbols(symbols.object_start),
             locate=lambda link, _site: link + loaded.bias,
             profile=AttachedProfile(self.guest, prepared.path.name),
+            intervene=machine.trap.intervene,
             arm=machine.arm,
             fold=machine.fold,
         )

@@ -88,15 +88,18 @@ class CountedSites:
         self._users: dict[int, tuple[int, int]] = {}  # trampoline -> the one site that uses it, the next instruction
         self._shared: set[int] = set()  # trampolines of several sites
 
-    def add(self, site: Site, at: int, fire: Callable[[], None], hit: Callable[[], None]) -> None:
+    def add(self, site: Site, at: int, fire: Callable[[], None] | None, hit: Callable[[], None]) -> None:
         """See `kinst.runtime.trap.trap.SiteCounter`."""
         self.remove(at)  # it may have been delivered in another way
         # Whether a conditional return site fires is known only when Python has computed its instruction.
         fires_always = all(enabling.leaving is None for enabling in site.enablings)
-        following = self._following(site, at) if fires_always and at <= _HIGHEST else None
+        is_known = fires_always and (fire is not None or site.delivery.is_batched)
+        following = self._following(site, at) if is_known and at <= _HIGHEST else None
         if site.delivery.is_batched and following is not None:
             self._count(site, at, following)
-        elif following:  # 0, the target of a jump to address 0, would mean that Python gives the next PC: it does
+        elif (
+            following and fire is not None
+        ):  # 0, the target of a jump to address 0, would mean that Python gives the next PC: it does
             self._dispatch(at, following, fire)
         elif site.emulation is None:
             self._free(site.trampoline)

@@ -3,14 +3,15 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Final, Literal, get_args
 
 from kinst.runtime.dlang.options import OptionError
 from kinst.runtime.dlang.options import Options as DOptions
 from kinst.runtime.machine.configuration import ClockKind, Configuration, FileAt, mapped
 from kinst.runtime.machine.disk import Disk, DiskMode, open_disk
 from kinst.runtime.tracing.beside_file import BesideFile, loaded_file, stage_file
-from kinst.runtime.tracing.hits import Hit, PythonAction
+from kinst.runtime.tracing.hits import Hit, PythonAction, replacement
+from kinst.runtime.tracing.interventions import OVERRIDE
 from kinst.runtime.tracing.programs.program_text import Origin, ProgramText, read_script
 from kinst.targets.errors import UsageError
 from kinst.targets.method import Method
@@ -19,6 +20,7 @@ from kinst.targets.probe import checked_module
 from kinst.targets.values import dataclass
 
 Action = Callable[[Hit], object]
+_REPLACE: Final = "replace"  # before a description: see `actions_of`
 PathLike = Path | str
 ClockName = Literal["host", "icount"]
 DiskModeName = Literal["copy", "rw", "ro"]
@@ -184,8 +186,20 @@ def program_of(program: PathLike | ProgramText) -> ProgramText:
 
 
 def actions_of(given: Mapping[str, Action] | None) -> tuple[PythonAction, ...]:
-    """Functions by the description of the probes that call them."""
-    return tuple(PythonAction(description, call) for description, call in (given or {}).items())
+    """Functions by the description of the probes that call them, or by "replace" and that of the functions that they
+    replace. Such a function returns the result of the one that it replaces, None for none, or `hit.original()`, which
+    lets that one run. Raises UsageError for a description of something else."""
+    return tuple(_action(description, call) for description, call in (given or {}).items())
+
+
+def _action(description: str, call: Action) -> PythonAction:
+    word, _, function = description.strip().partition(" ")
+    if word != _REPLACE:
+        return PythonAction(description, call)
+    fields = function.strip().split(":")
+    if len(fields) < 4:
+        fields.append("entry")
+    return PythonAction(":".join(fields), replacement(call), (OVERRIDE,))
 
 
 def modules_of(given: Mapping[str, PathLike] | None) -> tuple[tuple[str, Path], ...]:

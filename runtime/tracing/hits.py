@@ -1,18 +1,27 @@
 """A Python function as the action of probes: what it is given when one fires."""
 
 from collections.abc import Callable
+from enum import Enum
 from typing import Final
 
 from kinst.runtime.clauses.environment import Environment, Stack
 from kinst.runtime.clauses.guest.frame_names import frame_names
 from kinst.runtime.providers.provider import Action, Probe
 from kinst.runtime.tracing.host.guest_view import GuestView
+from kinst.runtime.tracing.interventions import JUMP, OVERRIDE, REGISTER, SKIP, why_not
 from kinst.runtime.trap.faults import FAULT_TEXTS, Fault
+from kinst.runtime.trap.interventions import Interventions
 from kinst.runtime.trap.trap import Firing
 from kinst.targets.errors import MachineError, UsageError
 from kinst.targets.values import dataclass
 
 _WORD: Final = (1 << 64) - 1
+
+
+class Original(Enum):
+    """What a replacement of a function returns to let the function itself run."""
+
+    FUNCTION = "the function itself"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +42,13 @@ class Hit:
     the hit.
     """
 
-    __slots__ = ("_environment", "_firing", "memory")
+    __slots__ = ("_environment", "_firing", "memory", "regs")
 
     def __init__(self, environment: Environment) -> None:
         self._environment = environment
         self._firing: Firing | None = None
         self.memory = GuestView(environment.memory)
+        self.regs = Registers(self)
 
     def _now(self) -> Firing:
         if self._firing is None:
@@ -96,6 +106,41 @@ class Hit:
         except Fault as fault:
             raise MachineError(f"{self.probe}: {fault.text}") from None
 
+    def write_register(self, name: str, value: int) -> None:
+        """Write a register, of the value its low 64 bits: `hit.regs[name] = value`. The probed instruction sees it.
+        Raises MachineError: it cannot be written, or not at this probe."""
+        registers = self._environment.arch.registers
+        if name not in registers:
+            raise UsageError(f"{name}: no such register; there are {', '.join(registers)}")
+        is_jump = registers.index(name) == self._environment.arch.pc
+        self._intervene(JUMP if is_jump else REGISTER, lambda made: made.write(registers.index(name), value))
+
+    def override(self, value: int | None = None) -> None:
+        """Let the function that begins here return at once, with `value` as its result (its low 64 bits) or without
+        one: D's override(). Raises MachineError: this is no entry of a function."""
+        self._intervene(OVERRIDE, lambda made: made.override(value))
+
+    def original(self) -> Original:
+        """What a replacement of a function returns to let the function itself run, with the registers that it has by
+        then."""
+        return Original.FUNCTION
+
+    def skip(self) -> None:
+        """Let the probed instruction not be executed: D's skip(). Raises MachineError: this is no probe of kinst."""
+        self._intervene(SKIP, lambda made: made.skip())
+
+    def _intervene(self, what: str, change: Callable[[Interventions], None]) -> None:
+        firing = self._now()
+        if firing.interventions is None and not self._environment.option("destructive"):
+            raise UsageError(f"{what} changes the guest: Options(d={{'destructive': True}}) permits it")
+        if why := why_not(what, self.probe):
+            raise MachineError(f"{self.probe}: {why}")
+        try:
+            change(firing.intervene())
+        except Fault as fault:
+            why = fault.text or f"{FAULT_TEXTS[fault.kind]} {fault.value:#x}"
+            raise MachineError(f"{self.probe}: {what}: {why}") from None
+
     def symbol(self, address: int) -> str:
         """An address in the form in which dtrace shows it."""
         return self._environment.symbols.describe(address, "stack")
@@ -119,6 +164,39 @@ class Hit:
         return tuple(map(Place, found.addresses, frame_names(found, self._environment.symbols)))
 
 
+class Registers:
+    """The registers at a hit by name, as `Hit.register` and `Hit.write_register` have them: `hit.regs["a0"] = 5`."""
+
+    __slots__ = ("_hit",)
+
+    def __init__(self, hit: Hit) -> None:
+        self._hit = hit
+
+    def __getitem__(self, name: str) -> int:
+        return self._hit.register(name)
+
+    def __setitem__(self, name: str, value: int) -> None:
+        self._hit.write_register(name, value)
+
+
+def replacement(call: Callable[[Hit], object]) -> Callable[[Hit], None]:
+    """The action at a function's entry that puts `call` in its place: what it returns is the function's result, as
+    `actions_of` documents."""
+
+    def replace(hit: Hit) -> None:
+        match call(hit):
+            case Original():
+                pass
+            case None:
+                hit.override()
+            case int(value):
+                hit.override(value)
+            case other:
+                raise UsageError(f"{hit.probe}: its replacement returned {other!r}: an integer, None or hit.original()")
+
+    return replace
+
+
 def enclosed(hit: Hit, call: Callable[[Hit], object], is_tracing: Callable[[], bool]) -> Action:
     """The action that a provider performs when a probe fires: `call` with this hit, unless tracing is over."""
 
@@ -139,3 +217,4 @@ class PythonAction:
 
     description: str
     call: Callable[[Hit], object]
+    interventions: tuple[str, ...] = ()  # those that it is known to need

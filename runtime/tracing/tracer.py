@@ -53,6 +53,7 @@ from kinst.runtime.tracing.host.destructive import DestructiveActions
 from kinst.runtime.tracing.host.ending import Ending
 from kinst.runtime.tracing.host.schedule import Schedule
 from kinst.runtime.tracing.host.surroundings import Surroundings
+from kinst.runtime.tracing.interventions import Permitted
 from kinst.runtime.tracing.losses import Losses
 from kinst.runtime.tracing.programs.matching import Matching
 from kinst.runtime.tracing.repeated_errors import RepeatedErrors
@@ -135,6 +136,9 @@ class Tracer:
         self._deliveries = ClauseDeliveries(options, self._replays, is_each_noted=is_each_noted)
         self._became: list[Delivery] = []  # of each clause, for -x explain
         self._on_snapshot: list[Callable[[int, Sequence[Contents]], None]] = []
+        self._interventions = Permitted(
+            self.arch, self.probe, surroundings.intervene, is_permitted=options.is_on("destructive")
+        )
         self.options = options
         self.option: Callable[[str], int] = options.number
         self.clauses: list[Clause] = []
@@ -183,7 +187,8 @@ class Tracer:
         """
         destructive = next((program.destructive for program in programs if program.is_destructive), "")
         if destructive and not self.options.is_on("destructive"):
-            raise KinstError(f"could not enable tracing: Destructive actions not allowed: {destructive}() needs -w")
+            what = destructive if destructive.endswith("]") else f"{destructive}()"
+            raise KinstError(f"could not enable tracing: Destructive actions not allowed: {what} needs -w")
         enabled: list[Enabled] = []
         counts = []
         self._prompt = _prompt_actions([clause for program in programs for clause in program.clauses])
@@ -217,6 +222,7 @@ class Tracer:
         self._admit(clause, probes, delivery)
         run = compile_clause(clause, len(self.clauses), self.state, self)
         wrapped = matching.wrapped(clause.description, run)
+        self._interventions.of_clause(clause, probes, is_inlined=wrapped is not run)
         # In an inlined copy the wrapper reads arguments by DWARF and tests conditional exits: no recorder can do that.
         action = self._action(clause, wrapped, delivery if wrapped is run else _INLINED)
         if wrapped is run:
@@ -277,7 +283,9 @@ class Tracer:
         matching.match(description)  # raises DError, with the reason, if it matches nothing
         _, probes = matching.probes(description)
         run = enclosed(Hit(self), action.call, lambda: self.state.is_tracing)
-        return Enabled(ClauseAction(matching.wrapped(description, run)), probes, matching.pattern(description))
+        wrapped = matching.wrapped(description, run)
+        self._interventions.of_action(action.interventions, description, probes, is_inlined=wrapped is not run)
+        return Enabled(ClauseAction(wrapped), probes, matching.pattern(description))
 
     def _fit_buffers(self, ending: Sequence[Clause]) -> None:
         """Check the buffers as dtrace_state_go() does. `ending` are END's clauses: with bufpolicy=fill they must find

@@ -16,12 +16,15 @@ can handle a site by itself (`SiteCounter`), it is the caller from the second hi
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Protocol
 
 from kinst.runtime.paging.walker import PageFault
 from kinst.runtime.trap.arch.emulator import Emulation
 from kinst.runtime.trap.delivery import DISPATCHED, Delivery
+from kinst.runtime.trap.faults import Fault, FaultKind
+from kinst.runtime.trap.interventions import Interventions
 from kinst.runtime.trap.trap_frame import TrapFrame
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.errors import MachineError
@@ -34,12 +37,13 @@ Invop = Callable[[int], Hit | None]  # a handler: a breakpoint's address -> its 
 class Firing:
     """What a probe's action sees: the CPU at the site, before the instruction. One object is used for all hits."""
 
-    __slots__ = ("cpu", "enabling", "frame", "returned", "site", "thread")
+    __slots__ = ("cpu", "enabling", "frame", "interventions", "returned", "site", "thread")
 
     def __init__(self, frame: TrapFrame, enabling: "Enabling", *, cpu: int = 0, thread: int = 0, site: int = 0) -> None:
         self.cpu = cpu
         self.enabling = enabling
         self.frame = frame
+        self.interventions: Interventions | None = None  # None: no action of the run changes the CPU
         self.returned = 0  # the PC, if the function at `site` left by a tail call that has returned; else 0
         self.site = site  # address of the instruction
         self.thread = thread  # below 0: a thread of the tracer itself; else the CPU, in place of the guest's thread
@@ -53,6 +57,15 @@ class Firing:
         """Let a probe fire."""
         self.enabling = enabling
         enabling.action(self)
+
+    def fire_unable(self, enablings: "Sequence[Enabling]") -> None:
+        """Let probes fire whose actions cannot change the CPU, though those of the site can."""
+        outer, self.interventions = self.interventions, None
+        try:
+            for enabling in enablings:
+                self.fire(enabling)
+        finally:
+            self.interventions = outer
 
     def fire_instead(self, enabling: "Enabling", action: "Callable[[Firing], None] | None" = None) -> None:
         """Let another probe fire from within an action; `action`, if it is not the probe's own."""
@@ -78,6 +91,13 @@ class Firing:
         """Show another CPU's registers and memory; returns what was shown before."""
         outer, self.frame = self.frame, frame
         return outer
+
+    def intervene(self) -> Interventions:
+        """What changes the CPU at this hit. Raises Fault: ILLOP where nothing can."""
+        found = self.interventions
+        if found is None or not found.is_open:
+            raise Fault(FaultKind.ILLOP, text="only a probe at an instruction of the guest can change its CPU")
+        return found
 
     def argument(self, index: int) -> int:
         """arg0, arg1, ... as the probe's provider defines them; 0 if it defines none."""
@@ -139,9 +159,10 @@ class SiteCounter(Protocol):
     """Has the engine handle hits: it counts or records those that need no Python at once, and resumes the CPU after
     any. `kinst.runtime.hits.counted.CountedSites` implements it."""
 
-    def add(self, site: Site, at: int, fire: Callable[[], None], hit: Callable[[], None]) -> None:
+    def add(self, site: Site, at: int, fire: Callable[[], None] | None, hit: Callable[[], None]) -> None:
         """Deliver the hits of a site at an address as its `delivery` says. Where that is to dispatch, `fire` lets its
-        probes fire, and `hit` computes its effect as well."""
+        probes fire, and `hit` computes its effect as well. `fire` is None if probes may change where the CPU goes
+        on."""
         ...
 
     def remove(self, address: int) -> None:
@@ -191,6 +212,10 @@ class TrapPath:
         """Trampolines are at these addresses: those that there were, and more."""
         self.trampolines = addresses
 
+    def intervene(self) -> None:
+        """From now on, actions may change the CPU at sites that are added."""
+        self.firing.interventions = Interventions(self._arch, self._port.frame, self._port.writer)
+
     # -- arming -------------------------------------------------------------------------------------------------------
 
     def add(self, site: Site, address: int | None = None) -> None:
@@ -198,7 +223,8 @@ class TrapPath:
         at = site.address if address is None else address
         hit = self.hits[at] = self.prepared(site, at)
         if self.counted is not None:
-            self.counted.add(site, at, self._fire(site, at), partial(hit, at))
+            fire = self._fire(site, at) if self.firing.interventions is None else None
+            self.counted.add(site, at, fire, partial(hit, at))
 
     def prepared(self, site: Site, at: int) -> Hit:
         """The hit of a site that is not added, but whose trampoline can be left from now on."""
@@ -325,6 +351,8 @@ class TrapPath:
 
     def _kinst_invop(self, site: Site) -> Hit:
         """What kinst_invop and fbt_invop do at a site, which may have probes of both."""
+        if self.firing.interventions is not None:
+            return self._intervened(site, self.firing.interventions)
         if site.emulation is None:
             return self._copied(site)
         if any(enabling.leaving is not None for enabling in site.enablings):
@@ -411,6 +439,36 @@ class TrapPath:
             regs[pc_index] = slot  # last: until here the frame shows the site
 
         return hit
+
+    def _intervened(self, site: Site, made: Interventions) -> Hit:
+        """The hit of a site whose actions may change the CPU. What then happens there is what happens at a site without
+        probes, unless they have said where the CPU goes on."""
+        firing, regs, pc_index = self.firing, self._port.frame.regs, self._arch.pc
+        bare, emulation = replace(site, enablings=()), site.emulation
+        proceed = self._copied(bare) if emulation is None else self._emulated(bare, emulation)
+
+        def hit(pc: int) -> None:
+            regs[pc_index] = firing.site = pc
+            firing_now = self._firing_now(site, pc)
+            made.begin(site.size)
+            try:
+                for enabling in firing_now:
+                    firing.enabling = enabling
+                    enabling.action(firing)
+            except BaseException:
+                made.abandon()
+                raise
+            if not made.end(pc):
+                proceed(pc)
+
+        return hit
+
+    def _firing_now(self, site: Site, pc: int) -> Sequence[Enabling]:
+        """The enablings that fire at a hit: see `_leaving`."""
+        if site.emulation is None or all(enabling.leaving is None for enabling in site.enablings):
+            return site.enablings
+        target = site.emulation.foreseen(self._port.frame, self._arch.pc)[-1] - (pc - site.address)
+        return [one for one in site.enablings if one.leaving is None or not one.leaving[0] <= target < one.leaving[1]]
 
     def _done(self, slot: int) -> Hit:
         """The hit of the second breakpoint: the displaced instruction has been executed."""

@@ -84,7 +84,7 @@ class PendingReturns:
         self._firing = firing
         self._read = read
         self._returns = returns
-        self._stack_pointer = arch.stack_pointer
+        self._stack_pointer, self._pc = arch.stack_pointer, arch.pc
         self._waiting: dict[int, _Waiting] = {}  # by return address
         self._count = 0  # of frames that are waited for
         self._marks = watch(self.check)
@@ -101,7 +101,8 @@ class PendingReturns:
         def leave(firing: Firing) -> None:
             found = self._returns.at_jump(firing, firing.site - offset, size)
             if isinstance(found, str):
-                _fire(firing, [replace(one, argument=_without_value(one, found)) for one in enablings])
+                # The result is not there yet: what a clause wrote into its register would be lost.
+                firing.fire_unable([replace(one, argument=_without_value(one, found)) for one in enablings])
             else:
                 self._wait(found, (firing.site, enablings))
 
@@ -122,11 +123,18 @@ class PendingReturns:
         firing = self._firing
         self._read()
         left = self._taken((address, firing.regs[self._stack_pointer]))
+        made = firing.interventions
+        if made is not None and left:
+            made.begin(None)
         try:
             for site, enablings in reversed(left):
                 firing.move(site, returned=address)
                 _fire(firing, enablings)
+            if made is not None and left:
+                made.end(firing.regs[self._pc])
         finally:
+            if made is not None:
+                made.abandon()
             firing.move(firing.site)  # `returned` is 0 again
 
     def _forget_former(self) -> None:

@@ -289,6 +289,9 @@ AMD64 = ArchFacts(
     user_mode=(REGISTERS.index("cs"), 3, 3),  # the current privilege level (SDM volume 3, 5.5)
     mode_names={0: "ring 0", 1: "ring 1", 2: "ring 2", 3: "ring 3"},
     register_names=_D_NAMES,
+    # Of the flags those that instructions compute with: CF, PF, AF, ZF, SF, DF, OF (SDM volume 1, 3.4.3). A selector
+    # cannot be written without the descriptor that it loads.
+    writable_bits=dict.fromkeys((*range(16), RIP, FS_BASE, GS_BASE), (1 << 64) - 1) | {RFLAGS: 0xCD5},
     link_register=None,
     pushed_return=8,
     arguments=(RDI, RSI, RDX, RCX, 8, 9),  # System V ABI 3.2.3

@@ -230,6 +230,7 @@ ARM64 = ArchFacts(
     user_mode=(PSTATE, 0xC, 0),  # EL is bits 3:2 (Arm ARM C5.2.19)
     mode_names={0: "EL0", 4: "EL1", 8: "EL2", 0xC: "EL3"},
     register_names={f"R_X{number}": number for number in range(30)} | {"R_FP": 29, "R_LR": 30, "R_SP": SP, "R_PC": PC},
+    writable_bits=dict.fromkeys(range(PSTATE), (1 << 64) - 1) | {PSTATE: 0xF000_0000},  # NZCV (C5.2.9)
     link_register=30,
     pushed_return=0,
     arguments=tuple(range(8)),

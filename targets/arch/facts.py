@@ -166,6 +166,7 @@ class ArchFacts:
     user_mode: tuple[int | str, int, int]
     mode_names: Mapping[int, str]  # value of those bits -> the manual's name of that privilege
     register_names: Mapping[str, int]  # D's R_ constant -> index in the frame, as FreeBSD's regs.d has them
+    writable_bits: Mapping[int, int]  # index in the frame -> the bits of it that a program may write
 
     # The C ABI: how a function is called.
     link_register: int | None  # None: the return address is on the stack

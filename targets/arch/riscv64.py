@@ -197,6 +197,7 @@ RISCV64 = ArchFacts(
     user_mode=("priv", 3, 0),  # Privileged Architecture 1.2
     mode_names={0: "U", 1: "S", 3: "M"},
     register_names={f"R_{name.upper()}": number for number, name in enumerate(GENERAL)} | {"R_FP": FP, "R_PC": PC},
+    writable_bits=dict.fromkeys(range(1, PC + 1), (1 << 64) - 1),  # x0 is hardwired to 0 (2.1)
     link_register=RA,
     pushed_return=0,
     arguments=tuple(range(10, 18)),

@@ -89,6 +89,8 @@ _ACTIONS: Final = (
         "printm",
         "freopen",
         "raise",
+        "override",
+        "skip",
     ),
 )
 _AGGREGATIONS: Final = ("count", "sum", "avg", "min", "max", "stddev", "quantize", "lquantize", "llquantize", "missing")

@@ -27,6 +27,7 @@ from kinst.runtime.clauses.variables import is_block, set_cell
 from kinst.runtime.dlang import program
 from kinst.runtime.dlang.program import Scope, Variable
 from kinst.runtime.dlang.types.types import DType, bare
+from kinst.runtime.trap.trap import Firing
 from kinst.targets.c_types import Aggregate, Array, size_of
 from kinst.targets.values import dataclass
 
@@ -99,6 +100,23 @@ class _Dynamic:
 
     def store(self, value: str) -> str:
         return f"{self.storer}({value}, {self.key}, {self.cpu})"
+
+    statement = store
+
+
+@dataclass(frozen=True, slots=True)
+class _Register:
+    """A register of the CPU: an item of regs[]."""
+
+    value: str
+    setter: str
+    index: int
+
+    def read(self) -> str:
+        return self.value
+
+    def store(self, value: str) -> str:
+        return f"{self.setter}(firing, {self.index}, {value})"
 
     statement = store
 
@@ -326,7 +344,25 @@ def _copier(generator: Generator) -> str:
     return generator.bind("copy_block", copy)
 
 
-def _place(generator: Generator, target: program.Read | program.Load, *, is_update: bool) -> tuple[Lvalue, int]:
+Target = program.Read | program.Load | program.Builtin
+
+
+def _register(generator: Generator, target: program.Builtin) -> tuple[Lvalue, int]:
+    """An item of regs[], whose index is a constant."""
+    assert isinstance(target.index, program.Integer), "the checker refuses any other index"
+    index = target.index.value
+    return _Register(generator.value(target).text, generator.bind("write_register", write_register), index), 1
+
+
+def write_register(firing: Firing, index: int, value: int) -> int:
+    """Write a register; returns the value. Raises Fault: ILLOP where it cannot be written."""
+    firing.intervene().write(index, value)
+    return value
+
+
+def _place(generator: Generator, target: Target, *, is_update: bool) -> tuple[Lvalue, int]:
+    if isinstance(target, program.Builtin):
+        return _register(generator, target)
     if isinstance(target, program.Load):
         return _memory(generator, target, is_update=is_update)
     if is_block(target.variable.type):
@@ -360,7 +396,7 @@ def _stored(generator: Generator, node: program.Assign) -> Code:
     return _truncated(generator, generator.value(node.value), node.target)
 
 
-def _truncated(generator: Generator, value: Code, target: program.Read | program.Load) -> Code:
+def _truncated(generator: Generator, value: Code, target: Target) -> Code:
     """A value truncated to what memory or a bit-field can hold. A variable holds 64 bits, whatever its type."""
     kind = target.variable.type if isinstance(target, program.Read) else target.type
     scalar = scalar_of(kind)
@@ -368,7 +404,7 @@ def _truncated(generator: Generator, value: Code, target: program.Read | program
         return value
     if isinstance(target, program.Read):
         return fit(generator, value, word_of(kind))
-    if target.bits is not None:
+    if isinstance(target, program.Load) and target.bits is not None:
         width = target.bits[1]
         mask = (1 << width) - 1
         return _extended(generator, Code(f"({value.text} & {mask})", 0, mask, value.depth + 1), width, scalar)
@@ -402,7 +438,7 @@ def update_statement(generator: Generator, node: program.Update) -> str:
     return place.statement(new.text)
 
 
-def _old(text: str, target: program.Read | program.Load, depth: int) -> Code:
+def _old(text: str, target: Target, depth: int) -> Code:
     """The value before an update: of a variable, or of memory, where it has the range of its type."""
     scalar = scalar_of(target.type)
     if isinstance(target, program.Read) or scalar is None:

@@ -213,10 +213,20 @@ def _discard(node: tree.Call, checking: Checking) -> Action:
 
 
 def _destructive(node: tree.Call, checking: Checking) -> Action:
-    """stop, raise, breakpoint, panic, chill."""
+    """stop, raise, breakpoint, panic, chill, skip."""
     values = _arguments(node, checking)
     note_destructive(checking.state, node.function, node.span)
     return program.Destructive(node.function, checking.convert(values[0], LONG) if values else None)
+
+
+def _override(node: tree.Call, checking: Checking) -> Action:
+    """override(): the value with all its bits, since the function may return a pointer."""
+    values = [functions.value(argument, checking) for argument in node.arguments]
+    if len(values) == 1 and functions.is_address(values[0].type):
+        values = [checking.convert(values[0], UINT64)]
+    prototypes.check("override( )", ACTIONS["override"], values, node.span)
+    note_destructive(checking.state, node.function, node.span)
+    return program.Destructive(node.function, checking.convert(values[0], INT64))
 
 
 def _set_option(node: tree.Call, checking: Checking) -> Action:
@@ -242,6 +252,7 @@ _CHECKS: Final[dict[str, Callable[[tree.Call, Checking], Action]]] = {
     "freopen": _printf,
     "ftruncate": _truncate,
     "normalize": _change,
+    "override": _override,
     "panic": _destructive,
     "print": _print,
     "printa": _printa,
@@ -249,6 +260,7 @@ _CHECKS: Final[dict[str, Callable[[tree.Call, Checking], Action]]] = {
     "printm": _print_memory,
     "raise": _destructive,
     "setopt": _set_option,
+    "skip": _destructive,
     "speculate": _speculate,
     "stop": _destructive,
     "system": _printf,

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping
 from typing import Protocol
 
+from kinst.runtime.dlang.check.action_order import ClauseState
 from kinst.runtime.dlang.check.declared import Inlines, Translators, Variables
 from kinst.runtime.dlang.check.operands import Operand, Use
 from kinst.runtime.dlang.context import CheckContext, MatchedProbes
@@ -17,6 +18,11 @@ class Reader(Protocol):
     @property
     def context(self) -> CheckContext:
         """What the session provides."""
+        ...
+
+    @property
+    def state(self) -> ClauseState:
+        """What the statements of this clause have done so far."""
         ...
 
     @property

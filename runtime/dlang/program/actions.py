@@ -183,7 +183,7 @@ class Truncate:
 
 @dataclass(frozen=True, slots=True)
 class Destructive:
-    """stop, raise, breakpoint, panic, chill (`kind`): acts at once and records nothing."""
+    """stop, raise, breakpoint, panic, chill, override, skip (`kind`): acts at once and records nothing."""
 
     kind: str
     argument: Expression | None

@@ -160,10 +160,11 @@ class StringOf:
 @dataclass(frozen=True, slots=True)
 class Assign:
     """Store `value` into a variable, an array's element, or memory of D's own (`Load` whose address leads into scratch;
-    a guest's address is a BADADDR fault). The result is the value as stored. Structs are copied."""
+    a guest's address is a BADADDR fault), or a register of the CPU (regs[]). The result is the value as stored. Structs
+    are copied."""
 
     type: DType
-    target: "Read | Load"
+    target: "Read | Load | Builtin"
     value: "Expression"
 
 
@@ -172,7 +173,7 @@ class Update:
     """`target = target operator value`; the target's keys and address are evaluated once. `gives_old`: for x++, x--."""
 
     type: DType
-    target: "Read | Load"
+    target: "Read | Load | Builtin"
     operator: str
     value: "Expression"
     gives_old: bool

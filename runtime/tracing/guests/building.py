@@ -152,6 +152,7 @@ def build(prepared: Prepared, types: ImageTypes, plug_ins: PlugIns, warn: Callab
         locate=moved.locate,
         locate_beside=locate_beside,
         profile=profile,
+        intervene=system.trap.intervene,
         arm=lambda: _arm(prepared, code, modules, beside, snapshots),
         fold=next((one.fold for one in (code, beside) if one is not None), lambda: None),
         replays=replays_of(system, profile),

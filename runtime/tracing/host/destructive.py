@@ -7,6 +7,7 @@ from kinst.runtime.clauses.environment import Symbols
 from kinst.runtime.machine.configuration import End
 from kinst.runtime.providers.provider import Probe
 from kinst.runtime.tracing.host.contract import Host
+from kinst.runtime.tracing.interventions import OVERRIDE, why_not
 from kinst.runtime.trap.faults import Fault, FaultKind
 from kinst.runtime.trap.trap import Firing
 
@@ -34,12 +35,14 @@ class DestructiveActions:
     def perform(self, firing: Firing, kind: str, argument: int) -> None:
         """Perform an action: stop pauses the guest, where that is possible, and raise has no process to act on;
         breakpoint stops the guest for a debugger, if one is there; else it ends the run, as panic does; chill lets time
-        pass.
+        pass; override and skip: see `Interventions`.
 
         Raises:
-            Fault: ILLOP: chill() takes too long.
+            Fault: ILLOP: chill() takes too long, or the CPU cannot be changed there; BADADDR: no return address.
         """
         match kind:
+            case "override" | "skip":
+                self._intervene(firing, f"{kind}()", argument)
             case "chill":
                 self._chill(firing.cpu, argument)
             case "breakpoint" if self._debug():
@@ -54,6 +57,16 @@ class DestructiveActions:
                 self._notice(firing, f"raise({argument})", "ignored: no processes of the guest are known")
             case _:
                 self._notice(firing, f"{kind}()", "ignored: no processes of the guest are known")
+
+    def _intervene(self, firing: Firing, what: str, argument: int) -> None:
+        # A provider may have made the probe after its clause was checked.
+        if why := why_not(what, self._probe(firing.enabling.probe)):
+            raise Fault(FaultKind.ILLOP, text=why)
+        made = firing.intervene()
+        if what == OVERRIDE:
+            made.override(argument)
+        else:
+            made.skip()
 
     def take_notices(self) -> list[str]:
         """The notices since the last time."""

@@ -59,6 +59,8 @@ class Surroundings:
     locate: Callable[[int, int], int] = _where_linked  # a link address, for the code at another -> where it is now
     locate_beside: Mapping[str, Callable[[int, int], int]] = field(default_factory=dict)  # of other images, by module
     profile: GuestProfile = field(default_factory=lambda: BareProfile(""))
+    # Lets actions change the CPU at probes of its code, from now on; a text: why that is impossible.
+    intervene: Callable[[], None] | str = "there is no guest"
     arm: Callable[[], None] = _nothing  # writes the breakpoints of what is enabled into memory
     fold: Callable[[], None] = _nothing  # runs the actions of hits that were counted or recorded
     admit: Admit = _all  # raises KinstError for a clause that reads what is not recorded of hits

@@ -38,6 +38,10 @@ from kinst.targets.manifest.packed import Manifest
 from kinst.targets.standalone import Standalone
 
 _CPU: Final = 0  # that of counts and drops, and of records that do not have theirs
+_TOO_LATE: Final = (
+    "the guest has gone on since the hit: our own machine with breakpoints can: leave out --on and --method jump, and"
+    " give an image that is not standalone"
+)
 
 
 class Following(Protocol):
@@ -122,6 +126,7 @@ class KeptProbes:
             locate=self._hits.moved.locate,
             user_symbols=NoUserSymbols(symbols.object_start),
             profile=profile,
+            intervene=_TOO_LATE,
             arm=lambda: arm(sites),
             admit=admit,
             timestamp=self._hits.now,

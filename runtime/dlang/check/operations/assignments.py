@@ -3,6 +3,7 @@
 from typing import Final
 
 from kinst.runtime.dlang import program
+from kinst.runtime.dlang.check.action_order import note_destructive
 from kinst.runtime.dlang.check.compatibility import is_accepted, pointer_type
 from kinst.runtime.dlang.check.converting import as_word_of_sign, assigned
 from kinst.runtime.dlang.check.declarations.translators import copied
@@ -34,6 +35,9 @@ from kinst.runtime.dlang.types.type_names import describe
 from kinst.runtime.dlang.types.types import DType, bare
 from kinst.targets.c_types import Array, Function
 
+# Where an argument is depends on the probe: in a register, on the stack, or computed from several.
+_IN_REGISTERS: Final = ": write the register that holds it, as regs[R_...]"
+_HINTS: Final = dict.fromkeys(("args", *(f"arg{number}" for number in range(10))), _IN_REGISTERS)
 _STEPS: Final = {"++x": ("+", False), "--x": ("-", False), "x++": ("+", True), "x--": ("-", True)}
 
 
@@ -49,7 +53,7 @@ def step(reader: Reader, node: tree.Unary) -> Operand:
     operand = reader.variables.assume_integer(reader.operand(node.operand, Use.CREATE))
     require(is_scalar(operand.type), "D_OP_SCALAR", node, symbol, "operand of scalar type")
     require(not is_sizeless_pointer(operand.type), "D_OP_VFPTR", node, symbol, "an operand of known size")
-    target = _target(node, symbol, operand)
+    target = _target(reader, node, symbol, operand)
     amount = target_size(node, symbol, operand.type) if is_pointer(operand.type) else 1
     kind = operand.type
     one = program.Integer(kind, amount)
@@ -78,7 +82,7 @@ def assignment(reader: Reader, node: tree.Assignment) -> Operand:
         return _translated(reader, node, left, right)
     if not is_accepted(left.type, right):
         raise incompatible(node, "=", left, right)
-    target = _target(node, "=", left)
+    target = _target(reader, node, "=", left)
     value = program.Assign(target.type, target, assigned(right.value, left.type))
     if left.memory is None:
         return _assigned(left, value)
@@ -102,17 +106,23 @@ def _translated(reader: Reader, node: tree.Assignment, left: Operand, right: Ope
     fits = not translation.is_pointer and are_compatible(left.type, translation.translator.aggregate)
     if not fits or not is_aggregate(left.type):
         raise incompatible(node, "=", left, right)
-    target = _target(node, "=", left)
+    target = _target(reader, node, "=", left)
     return _assigned(left, program.Assign(left.type, target, copied(reader, translation, node.span)))
 
 
-def _target(node: tree.Expression, symbol: str, operand: Operand) -> program.Read | program.Load:
-    """The target of an assignment: an lvalue that is a variable of D, or is in D's own memory."""
+def _target(
+    reader: Reader, node: tree.Expression, symbol: str, operand: Operand
+) -> program.Read | program.Load | program.Builtin:
+    """The target of an assignment: an lvalue that is a variable of D, or is in D's own memory, or a register."""
     target = operand.target
+    if isinstance(target, program.Builtin) and target.name == "regs":
+        note_destructive(reader.state, "regs[]", node.span)
+        return target
     if not operand.is_lvalue:
         raise DError("D_OP_LVAL", f"operator {symbol} requires modifiable lvalue as an operand", node.span)
     if not operand.is_writable or not isinstance(target, program.Read | program.Load):
-        raise DError("D_OP_WRITE", f"operator {symbol} can only be applied to a writable variable", node.span)
+        hint = _HINTS.get(target.name, "") if isinstance(target, program.Builtin) else ""
+        raise DError("D_OP_WRITE", f"operator {symbol} can only be applied to a writable variable{hint}", node.span)
     return target
 
 
@@ -129,7 +139,7 @@ def _compound(reader: Reader, node: tree.Assignment) -> Operand:
         _check_sum(node, left, right)
     else:
         check_arithmetic(node, symbol, left, right)
-    target = _target(node, node.operator, left)
+    target = _target(reader, node, node.operator, left)
     value, signed = _amount(node, symbol, left, right), is_signed(left.type)
     update = program.Update(left.type, target, symbol, value, gives_old=False, is_signed=signed, span=node.span)
     return _assigned(left, update)

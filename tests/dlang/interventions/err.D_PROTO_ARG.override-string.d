@@ -1,0 +1,2 @@
+/* override() wants a number or a pointer. */
+BEGIN { override("x"); }

@@ -1,0 +1,2 @@
+/* override() wants a value. */
+BEGIN { override(); }

@@ -1,0 +1,2 @@
+/* skip() takes nothing. */
+BEGIN { skip(1); }
