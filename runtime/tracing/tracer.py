@@ -56,6 +56,7 @@ from kinst.runtime.tracing.host.surroundings import Surroundings
 from kinst.runtime.tracing.losses import Losses
 from kinst.runtime.tracing.programs.matching import Matching
 from kinst.runtime.tracing.repeated_errors import RepeatedErrors
+from kinst.runtime.tracing.snapshots.by_program import ProgramSnapshots
 from kinst.runtime.trap.delivery import Delivery, Way
 from kinst.runtime.trap.faults import Fault
 from kinst.runtime.trap.trap import Enabling, Firing
@@ -147,6 +148,8 @@ class Tracer:
         self._destructive = DestructiveActions(
             self._host, self.probe, self.symbols, surroundings.stop, surroundings.debug
         )
+        self._snapshots = ProgramSnapshots(surroundings.snapshots)
+        self.snapshot: Callable[[bytes], None] = self._snapshots.write
         size = options.number("bufsize") & -WORD if options.is_set("bufsize") else None  # whole words, as the kernel's
         self.buffers = Buffers(size, options.text("bufpolicy"), self._full)
         self.speculations = Speculations(options.number("nspec"), options.number("specsize"), self.buffers)
@@ -184,6 +187,7 @@ class Tracer:
         destructive = next((program.destructive for program in programs if program.is_destructive), "")
         if destructive and not self.options.is_on("destructive"):
             raise KinstError(f"could not enable tracing: Destructive actions not allowed: {destructive}() needs -w")
+        self._snapshots.check(programs)
         enabled: list[Enabled] = []
         counts = []
         self._prompt = _prompt_actions([clause for program in programs for clause in program.clauses])

@@ -89,6 +89,7 @@ _ACTIONS: Final = (
         "printm",
         "freopen",
         "raise",
+        "snapshot",
     ),
 )
 _AGGREGATIONS: Final = ("count", "sum", "avg", "min", "max", "stddev", "quantize", "lquantize", "llquantize", "missing")

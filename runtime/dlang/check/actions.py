@@ -219,6 +219,13 @@ def _destructive(node: tree.Call, checking: Checking) -> Action:
     return program.Destructive(node.function, checking.convert(values[0], LONG) if values else None)
 
 
+def _snapshot(node: tree.Call, checking: Checking) -> Action:
+    """Destructive, as all that writes to files of the host."""
+    values = _arguments(node, checking)
+    note_destructive(checking.state, node.function, node.span)
+    return program.Snapshot(checking.convert(values[0], STRING))
+
+
 def _set_option(node: tree.Call, checking: Checking) -> Action:
     values = _arguments(node, checking)
     note_recording(checking.state, node.span)
@@ -249,6 +256,7 @@ _CHECKS: Final[dict[str, Callable[[tree.Call, Checking], Action]]] = {
     "printm": _print_memory,
     "raise": _destructive,
     "setopt": _set_option,
+    "snapshot": _snapshot,
     "speculate": _speculate,
     "stop": _destructive,
     "system": _printf,

@@ -35,6 +35,7 @@ ACTIONS: Final[dict[str, Prototype]] = {
     "printm": Prototype((None, None)),
     "raise": _NUMBER,
     "setopt": Prototype((TEXT, TEXT), required=1),
+    "snapshot": Prototype((TEXT,)),
     "speculate": _NUMBER,
     "stack": _STACK,
     "stop": _NOTHING,

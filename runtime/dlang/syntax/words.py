@@ -27,8 +27,8 @@ SYMBOLS: Final = frozenset({"func", "mod", "sym", "uaddr", "ufunc", "umod", "usy
 ACTIONS: Final = frozenset(
     {
         "breakpoint", "chill", "clear", "commit", "denormalize", "discard", "exit", "freopen", "ftruncate", "normalize",
-        "panic", "print", "printa", "printf", "printm", "printt", "raise", "setopt", "speculate", "stop", "system",
-        "trace", "tracemem", "trunc",
+        "panic", "print", "printa", "printf", "printm", "printt", "raise", "setopt", "snapshot", "speculate", "stop",
+        "system", "trace", "tracemem", "trunc",
     }
     | STACKS
     | SYMBOLS
