@@ -100,7 +100,7 @@ class System:
         self.clock_kind = configuration.clock
         self.clock = new_clock(configuration, self.engine.stop, self.engine.count_instructions)
         self._turn_ends = self.exit_code = 0
-        self._timed, self._observers = TimedDevices(), TimedDevices()
+        self.timed, self._observers = TimedDevices(), TimedDevices()
         self._timed_by_identity: dict[int, Timed] = {}  # devices are not hashable
         self._is_running = self._has_yielded = self.has_run = False
         self._is_delayed: bool | None = None  # whether the CPU's interrupt is pending and masked; None: between turns
@@ -190,7 +190,7 @@ class System:
 
     def attach_timed(self, timed: Timed) -> None:
         """Call `timed.advance` at its deadlines, at which turns end."""
-        self._timed.attach(timed)
+        self.timed.attach(timed)
         self._timed_by_identity[id(timed)] = timed
 
     def attach_observer(self, timed: Timed) -> None:
@@ -222,7 +222,7 @@ class System:
 
     def notice_deadlines(self) -> None:
         """See `notice_deadline`, of all timers."""
-        self._timed.each(self.notice_deadline)
+        self.timed.each(self.notice_deadline)
 
     def notice_deadline(self, timed: Timed) -> None:
         """Shorten the CPU's turn if the guest has set a timer that is due before its end."""
@@ -303,7 +303,7 @@ class System:
             self._run_turn(cpu, self._advance(self._observers), is_delayed=is_delayed)
             return
         self.serial_line.look()
-        deadline, observed = self._advance(self._timed), self._advance(self._observers)
+        deadline, observed = self._advance(self.timed), self._advance(self._observers)
         if self._end is not None:  # a watchdog's, or an exit() of a clock's clause
             return
         following = self._next_cpu()

@@ -7,6 +7,8 @@ import pytest
 
 from kinst.runtime import Machine
 from kinst.runtime.api import open_image
+from kinst.runtime.machine.device import Timed
+from kinst.runtime.machine.snapshots.devices import graph_of
 from kinst.targets.errors import KinstError
 from tests.commands.in_process import kinst_run
 from tests.system.cases import BY_NAME, KERNELS, SAMPLES, Case
@@ -98,6 +100,18 @@ def test_a_trace_goes_back(case: Case) -> None:
             assert trace.console.endswith(rest)
             assert trace.guest.system.clock.now() == before.time + 10_000_000
             trace.restore(before)
+
+
+@each_sample
+def test_what_acts_at_a_time_is_kept(case: Case) -> None:
+    with open_image(case.path) as image:
+        guest = image.trace(machine=Machine(board=case.machine, clock="icount")).guest
+    guest.snapshots.begin()
+    graph, acting = graph_of(guest.system), list[Timed]()
+    guest.system.timed.each(acting.append)
+    assert acting
+    kept = [*graph.objects.values(), *guest.system.kept.values()]
+    assert [one for one in acting if not any(one is other for other in kept)] == []
 
 
 @pytest.mark.turns
