@@ -53,7 +53,6 @@ _SLICE: Final = 5_000_000  # ns of a run if nothing else limits it
 _TURN: Final = 1_000_000  # ns of a CPU's turn if there are several CPUs
 _LONGEST: Final = 15  # bytes of an instruction
 
-
 Turn = tuple[int, bool]  # when a CPU's turn ends (ns), and whether its interrupt is pending and masked
 Position = tuple[VirtualCpu, Turn | None]
 
@@ -299,8 +298,8 @@ class System:
         self._load(cpu)
         if turn is not None:
             self._show_lines(cpu)
-            self._turn_ends, is_delayed = turn
-            self._run_turn(cpu, self._advance(self._observers), is_delayed=is_delayed)
+            self._turn_ends, self._is_delayed = turn
+            self._run_turn(cpu, self._advance(self._observers), is_delayed=turn[1])
             return
         self.serial_line.look()
         deadline, observed = self._advance(self.timed), self._advance(self._observers)
@@ -350,6 +349,9 @@ class System:
     def _is_cut(self, cpu: VirtualCpu, stop: Stop, observed: int | None, *, is_delayed: bool) -> bool:
         """Whether a run was ended only by interludes or observers: the turn continues then, since its end is visible to
         the guest."""
+        is_over = stop is not Stop.REQUESTED or self._turn_ends <= self.clock.now() or self._has_yielded
+        if is_over or (is_delayed and self.exceptions.pending(cpu) is not None):
+            self._is_delayed = None  # an interlude that takes a snapshot is between two turns
         has_interlude = sum(one.ended() for one in self._interludes) > 0  # each one is asked
         is_cut = has_interlude or (observed is not None and observed <= self.clock.now())
         is_cut = is_cut and stop is Stop.REQUESTED and self._turn_ends > self.clock.now()
@@ -442,14 +444,13 @@ class System:
 
     def _idle(self, *deadlines: int | None) -> None:
         bounds = [bound for bound in deadlines if bound is not None]
-        descriptors = self.serial_line.descriptors()
-        if descriptors:
+        if descriptors := self.serial_line.descriptors():
             bounds.append(self.clock.now() + LONGEST_SLEEP)
         if not bounds:
             raise NothingLeftError("every CPU waits for an interrupt, and no device will ever raise one")
-        left = self._wall_left()
-        until = min(bounds)
-        self.clock.wait(until if left is None else min(until, self.clock.now() + left), descriptors)
+        if (left := self._wall_left()) is not None:
+            bounds.append(self.clock.now() + left)
+        self.clock.wait(min(bounds), descriptors)
 
     def _wall_left(self) -> int | None:
         """The nanoseconds of the host's time that the run has left; None if it has no limit."""
@@ -490,8 +491,7 @@ class System:
             return False
         number = self.exceptions.pending(cpu)
         if number is not None:
-            pc = self.trap.original(self.engine.pc())
-            self.engine.set_pc(pc)
+            self.engine.set_pc(pc := self.trap.original(self.engine.pc()))
             sp = cpu.registers.get(self.arch.registers[self.arch.stack_pointer])
             self.exceptions.interrupt(cpu, number)
             self.progress.went_on()

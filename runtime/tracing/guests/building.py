@@ -231,7 +231,7 @@ def _with_debugger(
     from kinst.runtime.tracing.guests.rewinding import Rewinding
 
     rewinding = Rewinding(prepared, system, snapshots, surroundings.providers)
-    debugging = Debugging(address, system, loaded, warn, rewinding)
+    debugging = Debugging(address, system, loaded, warn, rewinding, snapshots)
     debugging.know(surroundings.providers, sites)
     return debugging.joined(surroundings), debugging.debugger
 

@@ -97,10 +97,14 @@ class GuestSnapshots:
         self._write_and_say(path, site)
 
     def _write_and_say(self, path: Path, site: int | None) -> None:
-        self._check_not_read(path)
-        self.write(path, site)
+        self.write_here(path, site)
         if not self._prepared.request.options.is_on("quiet"):
             self._warn(f"{path}: has the guest at {self._system.clock.now():,} ns")
+
+    def write_here(self, path: Path, site: int | None = None) -> None:
+        """As `write`, to a file that a program or a debugger has named."""
+        self._check_not_read(path)
+        self.write(path, site)
 
     def _check_not_read(self, path: Path) -> None:
         """A program may have made up the name of the image that is run, or of the snapshot that it started from."""
