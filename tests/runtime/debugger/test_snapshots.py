@@ -1,6 +1,8 @@
 """`monitor snapshot`: wherever a debugger has stopped the guest, a run from there is the rest of the run."""
 
 import random
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -53,12 +55,37 @@ def test_a_run_from_a_stop_is_the_rest_of_the_run(case: Case, cpus: int, count: 
     done = debugged(case.path, tmp_path, stops, *words, *program)
     plain = kinst_run(case.path, *words, *program)
     assert (done.returncode, done.stdout) == (plain.returncode, plain.stdout)
+    _check(case, cpus, stops.files)
+
+
+def _check(case: Case, cpus: int, files: Sequence[Path]) -> None:
+    """A run from each of the files ends as the whole run."""
     left, printed = whole(case, cpus)
-    for file in stops.files:
+    for file in files:
         trace = traced(case, cpus, file)
         let_go(trace, case.until, case.asks)
         assert printed.endswith(trace.console)
         assert left_by(trace.guest.system) == left
+
+
+def test_a_step_that_ends_the_turn(tmp_path: Path) -> None:
+    """Over wfi, with the other CPU's turn coming."""
+    case, files = SAMPLES[2], [tmp_path / f"{number}.snap" for number in range(4)]
+    start = open_image(case.path).symbols.address_of("_start") or 0
+    code = open_image(case.path).read(start, 0x2000)
+
+    def use(client: Client) -> None:
+        for wait in re.finditer(rb"\x73\x00\x50\x10", code):
+            assert client.ask(f"Z0,{start + wait.start():x},4") == "OK"
+        for file in files:
+            assert client.ask("vCont;c").startswith("T05")
+            thread = int(client.ask("qC")[2:], 16)
+            assert client.ask(f"vCont;s:{thread:x}").startswith("T05")
+            assert "has the guest at " in client.monitor(f"snapshot {file}")
+        assert client.ask("D") == "OK"
+
+    debugged(case.path, tmp_path, use, "--clock", "icount", "--cpus", "2")
+    _check(case, 2, files)
 
 
 def test_only_snapshots_are_replaced(tmp_path: Path) -> None:
