@@ -1,6 +1,6 @@
 """An image with everything that planning needs: functions, a dissector, and the bytes that must not be patched."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields, replace
 from typing import Final
 
@@ -60,6 +60,7 @@ def open_program(
     forced: Sequence[tuple[int, int]] = (),
     *,
     named: Image | None = None,
+    find: Callable[[Image], Functions] | None = None,
 ) -> Program:
     """Name the code of an image.
 
@@ -69,14 +70,20 @@ def open_program(
         patches: what the program has in place of some of the image's instructions.
         forced: start and end of what is code, whatever it looks like.
         named: the image with the given names, if it was made already.
+        find: in the place of `functions_of`.
     """
     machine, given = dissector(image.facts), given or no_symbols()
     named = named or with_names(image, given)
-    functions = find_functions(named, sweep=machine.dissect, uses_of=uses_of(image.facts))
+    functions = (find or functions_of)(named)
     ranges = boot_patched_ranges(named), named.relocated, data_in_code(named)
     code = np.array(sorted(forced), np.uint64).reshape(-1, 2)
     program = Program(named, image, (), functions, machine, *ranges, given, code)
     return with_patches(program, patches) if patches else program
+
+
+def functions_of(image: Image) -> Functions:
+    """The functions of an image with all its names."""
+    return find_functions(image, sweep=dissector(image.facts).dissect, uses_of=uses_of(image.facts))
 
 
 def with_patches(program: Program, patches: Sequence[Patch]) -> Program:

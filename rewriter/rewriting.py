@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from kinst.rewriter.kept_functions import Finder, keeping
 from kinst.rewriter.naming.inline_lookup import DebugInlines
 from kinst.rewriter.naming.refusals import Refusals
 from kinst.rewriter.naming.resolve import Resolution, resolve
@@ -14,7 +15,7 @@ from kinst.rewriter.patching.assembly import assembled
 from kinst.rewriter.patching.placing import add_patches
 from kinst.rewriter.patching.request import PatchRequest
 from kinst.rewriter.planning.plan import Plan, make_plan, manifest_of
-from kinst.rewriter.program import Program, open_program, with_names
+from kinst.rewriter.program import Program, functions_of, open_program, with_names
 from kinst.rewriter.shell.progress import Progress, silent
 from kinst.rewriter.standalone.request import COUNT, Request
 from kinst.rewriter.writing.restore import Reader, open_original
@@ -73,8 +74,11 @@ class Opened:
         )
 
 
-def open_source(source: Source, *, progress: Progress = silent, read: Reader = open_image) -> Opened:
-    """Read an image, patched or not. `read` reads the file: `open_to_run` if nothing is to be written.
+def open_source(
+    source: Source, *, progress: Progress = silent, read: Reader = open_image, keeps: bool = False
+) -> Opened:
+    """Read an image, patched or not. `read` reads the file: `open_to_run` if nothing is to be written. `keeps`: its
+    functions are kept for the next run.
 
     Raises:
         ImageError, ManifestError: it cannot be used.
@@ -84,8 +88,14 @@ def open_source(source: Source, *, progress: Progress = silent, read: Reader = o
     if manifest is not None and manifest.patches:
         return _of(open_program(image, given, manifest.patches, source.code), manifest, source.debug_file)
     named = with_names(image, given)
-    analyse = lambda: open_program(image, given, forced=source.code, named=named)  # noqa: E731
+    find = _keeping(source) if keeps else functions_of
+    analyse = lambda: open_program(image, given, forced=source.code, named=named, find=find)  # noqa: E731
     return Opened(named, analyse, manifest, source.debug_file)
+
+
+def _keeping(source: Source) -> Finder:
+    how = source.path.name, source.module, source.own_names is None, source.reading
+    return keeping(functions_of, (source.path, source.symbols, source.debug_file), how)
 
 
 def _of(program: Program, manifest: Manifest | None, debug_file: Path | None) -> Opened:

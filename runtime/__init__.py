@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from kinst.runtime.machine.disk import Disk
     from kinst.runtime.providers.probe_table import Probe
     from kinst.runtime.trace import Trace
+    from kinst.runtime.tracing.calls.sweep import Sweep
     from kinst.runtime.tracing.given import Machine, Options
     from kinst.runtime.tracing.guests.calls import Called
     from kinst.runtime.tracing.hits import Hit, Place
     from kinst.runtime.tracing.host.ending import Ending
     from kinst.runtime.tracing.host.guest_view import GuestView
     from kinst.runtime.tracing.results.recorded import Aggregated, FlamePicture, Probes, Record, Records
-    from kinst.runtime.tracing.sweep import Sweep
     from kinst.targets.errors import KinstError
 
 __all__ = [
@@ -78,7 +78,7 @@ _HOMES: Final = {
     "Probes": "kinst.runtime.tracing.results.recorded",
     "Record": "kinst.runtime.tracing.results.recorded",
     "Records": "kinst.runtime.tracing.results.recorded",
-    "Sweep": "kinst.runtime.tracing.sweep",
+    "Sweep": "kinst.runtime.tracing.calls.sweep",
     "Trace": "kinst.runtime.trace",
     "attach": "kinst.runtime.attached.attach",
     "open_image": "kinst.runtime.api",

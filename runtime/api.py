@@ -26,6 +26,8 @@ from kinst.rewriter.writing.as_read import trampoline_place, write_as_read
 from kinst.runtime.machine.calling.template import call_of, parse_call
 from kinst.runtime.providers.probe_table import Probe
 from kinst.runtime.trace import Trace
+from kinst.runtime.tracing.calls.kept_calls import KeptCalls, Origin, files_of
+from kinst.runtime.tracing.calls.sweep import Sweep
 from kinst.runtime.tracing.given import (
     Action,
     Machine,
@@ -44,12 +46,10 @@ from kinst.runtime.tracing.given import (
 )
 from kinst.runtime.tracing.guests.guest import Guest
 from kinst.runtime.tracing.host.limits import limits
-from kinst.runtime.tracing.kept_calls import KeptCalls, Origin, files_of
 from kinst.runtime.tracing.programs.program_text import ProgramText
 from kinst.runtime.tracing.request import Request
 from kinst.runtime.tracing.results.recorded import Probes
 from kinst.runtime.tracing.subject import Subject
-from kinst.runtime.tracing.sweep import Sweep
 from kinst.runtime.tracing.tracing import Tracing
 from kinst.targets.errors import UsageError
 from kinst.targets.image import check_twice, open_to_run

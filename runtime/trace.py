@@ -228,6 +228,7 @@ class Trace(Reader):
         if self._let.running.ending is not None:
             raise UsageError(f"the run is over: {self._let.running.ending.reason}")
         self.guest.snapshots.restore(snapshot)
+        self.guest.went_back()
 
     def type(self, data: bytes) -> None:
         """Type keys on the guest's console, at once."""

@@ -15,7 +15,10 @@ from kinst.runtime.providers.dtrace import BEGIN, END
 from kinst.runtime.providers.provider import Identifiers, Providers
 
 # They see what was aggregated until then, or end the run, or change something else at once.
-_WATCHING: Final = (program.Printa, program.ChangeAggregation, program.Commit, program.Exit, program.Destructive)
+_WATCHING: Final = (
+    *(program.Printa, program.ChangeAggregation, program.Commit, program.Exit, program.Destructive),
+    program.Snapshot,
+)
 _TIMERS: Final = "profile"
 
 

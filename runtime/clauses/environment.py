@@ -278,6 +278,11 @@ class Environment(Protocol):
         """Whether records carry the machine's time."""
         ...
 
+    @property
+    def snapshot(self) -> Callable[[bytes], None]:
+        """Writes a snapshot of the guest at the probe that fires to a file of this name, the first time."""
+        ...
+
     def option(self, name: str) -> int:
         """The value of a numeric run-time option: strsize, stackframes, ustackframes, jstackstrsize, dynvarsize, ..."""
         ...

@@ -20,7 +20,7 @@ from kinst.runtime.engine.cpu_places import CpuPlaces
 from kinst.runtime.engine.hit_records import ClockWord
 from kinst.runtime.engine.live_pc import find_live_pc
 from kinst.runtime.engine.native_hooks import BlockHook
-from kinst.runtime.engine.register_frame import RegisterFrame
+from kinst.runtime.engine.registers.register_frame import RegisterFrame
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.errors import MachineError, UsageError
 

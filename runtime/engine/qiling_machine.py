@@ -22,16 +22,16 @@ from kinst.runtime.engine.block_watch import BlockWatch
 from kinst.runtime.engine.breakpoint_counters import BreakpointCounters
 from kinst.runtime.engine.counting import EVERYWHERE, Counting
 from kinst.runtime.engine.cpu_places import CpuPlaces
-from kinst.runtime.engine.cpu_states import CpuStates
 from kinst.runtime.engine.fault_address import CANARY, exact_address
-from kinst.runtime.engine.general_registers import general_registers
 from kinst.runtime.engine.hit_records import ClockWord
 from kinst.runtime.engine.library import loaded_library
 from kinst.runtime.engine.live_pc import find_live_pc
 from kinst.runtime.engine.native_hooks import BlockHook, BlockMarks, InstructionCounter
 from kinst.runtime.engine.one_instruction import Hook, OneInstruction, Unhook
-from kinst.runtime.engine.register_file import RegisterFile
-from kinst.runtime.engine.register_frame import RegisterFrame
+from kinst.runtime.engine.registers.cpu_states import CpuStates
+from kinst.runtime.engine.registers.general_registers import general_registers
+from kinst.runtime.engine.registers.register_file import RegisterFile
+from kinst.runtime.engine.registers.register_frame import RegisterFrame
 from kinst.runtime.engine.reports import Stop, TlbFill, Window
 from kinst.runtime.engine.system_instructions import (
     TLBI_OF_ADDRESSES,

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from kinst.runtime.engine.host.fields import index, offset
 from kinst.runtime.engine.host.walks import MOST_WORDS, ROW_SIZE, ROWS, WALKS, AnswerRow, ComparedRegister, WalkState
-from kinst.runtime.engine.register_file import RegisterFile
+from kinst.runtime.engine.registers.register_file import RegisterFile
 from kinst.runtime.paging.walker import Registers
 
 _ROW, _KEY, _TABLE, _IS_OFF = (index(WalkState, name) for name in ("row", "key", "table", "is_off"))

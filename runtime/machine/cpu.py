@@ -4,7 +4,7 @@ import ctypes
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from kinst.runtime.engine.register_file import RegisterFile
+from kinst.runtime.engine.registers.register_file import RegisterFile
 from kinst.runtime.machine.address_space import AddressSpace
 from kinst.runtime.machine.device import Line
 from kinst.targets.errors import MachineError

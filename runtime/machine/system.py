@@ -5,8 +5,7 @@ its turn ends, a deadline comes or an event stops it, and handle that.
 """
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Final, assert_never
 
 from kinst.runtime.engine.qiling_machine import QilingMachine
@@ -99,7 +98,7 @@ class System:
         self.clock_kind = configuration.clock
         self.clock = new_clock(configuration, self.engine.stop, self.engine.count_instructions)
         self._turn_ends = self.exit_code = 0
-        self._timed, self._observers = TimedDevices(), TimedDevices()
+        self.timed, self._observers = TimedDevices(), TimedDevices()
         self._timed_by_identity: dict[int, Timed] = {}  # devices are not hashable
         self.is_running = self._has_yielded = self.has_run = False
         self._is_delayed: bool | None = None  # whether the CPU's interrupt is pending and masked; None: between turns
@@ -189,7 +188,7 @@ class System:
 
     def attach_timed(self, timed: Timed) -> None:
         """Call `timed.advance` at its deadlines, at which turns end."""
-        self._timed.attach(timed)
+        self.timed.attach(timed)
         self._timed_by_identity[id(timed)] = timed
 
     def attach_observer(self, timed: Timed) -> None:
@@ -218,18 +217,9 @@ class System:
         if (timed := self._timed_by_identity.get(id(device))) is not None:
             self.notice_deadline(timed)
 
-    @contextmanager
-    def holding_timers(self) -> Iterator[None]:
-        """Between two runs: no device acts by itself in this context."""
-        timed, self._timed = self._timed, TimedDevices()
-        try:
-            yield
-        finally:
-            self._timed = timed
-
     def notice_deadlines(self) -> None:
         """See `notice_deadline`, of all timers."""
-        self._timed.each(self.notice_deadline)
+        self.timed.each(self.notice_deadline)
 
     def notice_deadline(self, timed: Timed) -> None:
         """Shorten the CPU's turn if the guest has set a timer that is due before its end."""
@@ -304,11 +294,11 @@ class System:
         self._load(cpu)
         if turn is not None:
             self._show_lines(cpu)
-            self._turn_ends, is_delayed = turn
-            self._run_turn(cpu, self._advance(self._observers), is_delayed=is_delayed)
+            self._turn_ends, self._is_delayed = turn
+            self._run_turn(cpu, self._advance(self._observers), is_delayed=turn[1])
             return
         self.serial_line.look()
-        deadline, observed = self._advance(self._timed), self._advance(self._observers)
+        deadline, observed = self._advance(self.timed), self._advance(self._observers)
         if self._end is not None:  # a watchdog's, or an exit() of a clock's clause
             return
         following = self._next_cpu()
@@ -355,6 +345,9 @@ class System:
     def _is_cut(self, cpu: VirtualCpu, stop: Stop, observed: int | None, *, is_delayed: bool) -> bool:
         """Whether a run was ended only by interludes or observers: the turn continues then, since its end is visible to
         the guest."""
+        is_over = stop is not Stop.REQUESTED or self._turn_ends <= self.clock.now() or self._has_yielded
+        if is_over or (is_delayed and self.exceptions.pending(cpu) is not None):
+            self._is_delayed = None  # an interlude that takes a snapshot is between two turns
         has_interlude = sum(one.ended() for one in self._interludes) > 0  # each one is asked
         is_cut = has_interlude or (observed is not None and observed <= self.clock.now())
         is_cut = is_cut and stop is Stop.REQUESTED and self._turn_ends > self.clock.now()

@@ -1,6 +1,7 @@
 """Several devices that act by themselves at certain times."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from kinst.runtime.machine.device import Timed
 
@@ -14,6 +15,15 @@ class TimedDevices:
     def attach(self, timed: Timed) -> None:
         """Add a device."""
         self._all.append(timed)
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """In this context none acts: it has no device."""
+        held, self._all = self._all, []
+        try:
+            yield
+        finally:
+            self._all = held
 
     def each(self, call: Callable[[Timed], None]) -> None:
         """Call a function with each of them."""

@@ -72,7 +72,7 @@ class ImageSubject:
         is_named = any(map(_is_inlined, self.programs)) or any(map(_own_probes, self._beside))
         if request.programs or request.actions or is_named:
             opened = self._opened = opened or open_source(
-                source_of(request), progress=request.progress, read=open_to_run
+                source_of(request), progress=request.progress, read=open_to_run, keeps=request.start is not None
             )
             image = opened.image
             types = image_types(image, debug_file=request.debug_file, modules=dict(request.modules))

@@ -12,7 +12,7 @@ import click
 from kinst.runtime.input.expression import Expression
 from kinst.runtime.input.standard_input import NOTICE, StandardInput, connected, standard_input
 from kinst.runtime.machine.configuration import End
-from kinst.runtime.tracing.calling import calling, output_of_calls
+from kinst.runtime.tracing.calls.calling import calling, output_of_calls
 from kinst.runtime.tracing.host.ending import Ending
 from kinst.runtime.tracing.host.limits import Limits
 from kinst.runtime.tracing.listing import table

@@ -38,7 +38,7 @@ from kinst.runtime.clauses.tasks_seen import TasksSeen
 from kinst.runtime.consumer.messages import Drop
 from kinst.runtime.consumer.totals import Totals
 from kinst.runtime.dlang.options import Options
-from kinst.runtime.dlang.program import Aggregate, ChangeAggregation, Clause, Commit, Printa, Program, Speculate
+from kinst.runtime.dlang.program import Aggregate, Clause, Program
 from kinst.runtime.dlang.record_layout import WORD, printed_values
 from kinst.runtime.hits.actions import Count
 from kinst.runtime.hits.combining import ClauseAction, Combining, all_of
@@ -56,7 +56,9 @@ from kinst.runtime.tracing.host.surroundings import Surroundings
 from kinst.runtime.tracing.interventions import Permitted
 from kinst.runtime.tracing.losses import Losses
 from kinst.runtime.tracing.programs.matching import Matching
+from kinst.runtime.tracing.programs.prompt_actions import prompt_actions
 from kinst.runtime.tracing.repeated_errors import RepeatedErrors
+from kinst.runtime.tracing.snapshots.by_program import ProgramSnapshots
 from kinst.runtime.trap.delivery import Delivery, Way
 from kinst.runtime.trap.faults import Fault
 from kinst.runtime.trap.trap import Enabling, Firing
@@ -151,6 +153,8 @@ class Tracer:
         self._destructive = DestructiveActions(
             self._host, self.probe, self.symbols, surroundings.stop, surroundings.debug
         )
+        self._snapshots = ProgramSnapshots(surroundings.snapshots)
+        self.snapshot: Callable[[bytes], None] = self._snapshots.write
         size = options.number("bufsize") & -WORD if options.is_set("bufsize") else None  # whole words, as the kernel's
         self.buffers = Buffers(size, options.text("bufpolicy"), self._full)
         self.speculations = Speculations(options.number("nspec"), options.number("specsize"), self.buffers)
@@ -189,9 +193,10 @@ class Tracer:
         if destructive and not self.options.is_on("destructive"):
             what = destructive if destructive.endswith("]") else f"{destructive}()"
             raise KinstError(f"could not enable tracing: Destructive actions not allowed: {what} needs -w")
+        self._snapshots.check(programs)
         enabled: list[Enabled] = []
         counts = []
-        self._prompt = _prompt_actions([clause for program in programs for clause in program.clauses])
+        self._prompt = prompt_actions([clause for program in programs for clause in program.clauses])
         for program in programs:
             before = len(enabled)
             enabled += [self._enabled(clause, matching) for clause in program.clauses]
@@ -488,14 +493,3 @@ class Tracer:
 
     def _print_notices(self, output: Output) -> None:
         output.notices(self._destructive.take_notices())
-
-
-_ON_AGGREGATIONS: Final = (Printa, ChangeAggregation)
-
-
-def _prompt_actions(clauses: Sequence[Clause]) -> tuple[type, ...]:
-    """The actions after which the consumer must run at once: those on aggregations, and commit() if a speculation may
-    hold one of them."""
-    speculative = [clause.actions for clause in clauses if any(isinstance(one, Speculate) for one in clause.actions)]
-    is_any = any(isinstance(action, _ON_AGGREGATIONS) for actions in speculative for action in actions)
-    return (*_ON_AGGREGATIONS, Commit) if is_any else _ON_AGGREGATIONS

@@ -91,6 +91,7 @@ _ACTIONS: Final = (
         "raise",
         "override",
         "skip",
+        "snapshot",
     ),
 )
 _AGGREGATIONS: Final = ("count", "sum", "avg", "min", "max", "stddev", "quantize", "lquantize", "llquantize", "missing")

@@ -79,6 +79,42 @@ def test_u_boot(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (plain.returncode, plain.stdout)
 
 
+# Forward by writes of a word of the stack, and back by as many; then from where U-Boot copies itself (this word is the
+# first that changes there) to the last write of another, and to the beginning.
+_U_BOOT_BACKWARDS = (
+    "stepi 300",
+    "watch -l *(unsigned long *)($sp - 8)",
+    *(["continue"] * 6),
+    *(["reverse-continue"] * 5),
+    "delete",
+    "watch *(unsigned long *)0x86ee8d20",
+    "continue",
+    "delete",
+    "watch -l *(unsigned long *)($sp - 8)",
+    "reverse-continue",
+    "reverse-stepi",
+    "stepi",
+    "delete",
+    "reverse-continue",
+    "detach",
+)
+
+
+@pytest.mark.long
+@needs_gdb
+def test_backwards_in_u_boot(tmp_path: Path) -> None:
+    image = real_image("u-boot-riscv64")
+    words = ("--clock", "icount", "--until", "Hit any key")
+    said, done = with_gdb(image, tmp_path, _U_BOOT_BACKWARDS, *words, seconds=600)
+    found = [(int(old), int(new)) for old, new in re.findall(r"Old value = (\d+)\nNew value = (\d+)", said)]
+    forward, back, (copied, last) = found[:6], found[6:11], found[11:]
+    assert back == [(new, old) for old, new in reversed(forward[1:])], said
+    assert copied[0] == 0 and last, said
+    assert "No more reverse-execution history" in said, said
+    plain = kinst_run(image, *words)
+    assert (done.returncode, done.stdout) == (plain.returncode, plain.stdout)
+
+
 _BACKWARDS = (
     "hbreak mount_root",
     "continue",

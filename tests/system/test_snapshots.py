@@ -1,15 +1,20 @@
 """A run that continues from a snapshot is the run itself: console, time, registers of all CPUs, memory."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from kinst.runtime import Machine
 from kinst.runtime.api import open_image
+from kinst.runtime.machine.device import Timed
+from kinst.runtime.machine.snapshots.devices import graph_of
 from kinst.targets.errors import KinstError
+from tests.commands.in_process import kinst_run
 from tests.system.cases import BY_NAME, KERNELS, SAMPLES, Case
 from tests.system.snapshots import differences, drawn_times, taken_at, taken_at_hits, whole
 
+_PANIC = "Kernel panic - not syncing: VFS: Unable to mount root fs"
 FIRMWARE = tuple(BY_NAME[name] for name in ("u-boot-arm64", "u-boot-riscv64"))
 each_sample = pytest.mark.parametrize("case", SAMPLES, ids=lambda case: case.image)
 
@@ -31,9 +36,10 @@ def test_snapshots_at_many_instructions(case: Case, cpus: int, tmp_path: Path) -
 
 @pytest.mark.long
 @pytest.mark.parametrize("case", FIRMWARE, ids=lambda case: case.image)
-def test_snapshots_of_firmware_that_moves_itself(case: Case, tmp_path: Path) -> None:
-    for taken in taken_at(case, 1, drawn_times(case, 1, 8), tmp_path):
-        assert differences(case, 1, taken) == []
+@pytest.mark.parametrize("cpus", [1, 2])
+def test_snapshots_of_firmware_that_moves_itself(case: Case, cpus: int, tmp_path: Path) -> None:
+    for taken in taken_at(case, cpus, drawn_times(case, cpus, 8), tmp_path):
+        assert differences(case, cpus, taken) == []
 
 
 @pytest.mark.long
@@ -41,6 +47,16 @@ def test_snapshots_of_firmware_that_moves_itself(case: Case, tmp_path: Path) -> 
 def test_snapshots_of_kernels(case: Case, tmp_path: Path) -> None:
     for taken in taken_at(case, 1, drawn_times(case, 1, 2), tmp_path):
         assert differences(case, 1, taken) == []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("case", KERNELS, ids=lambda case: case.image)
+@pytest.mark.parametrize("cpus", [1, 2])
+def test_snapshots_of_kernels_with_all_their_cpus(case: Case, cpus: int, tmp_path: Path) -> None:
+    """As far as the panic of a kernel that has no root."""
+    booted = replace(case, until=_PANIC)
+    for taken in taken_at(booted, cpus, drawn_times(booted, cpus, 2), tmp_path):
+        assert differences(booted, cpus, taken) == []
 
 
 @each_sample
@@ -84,6 +100,52 @@ def test_a_trace_goes_back(case: Case) -> None:
             assert trace.console.endswith(rest)
             assert trace.guest.system.clock.now() == before.time + 10_000_000
             trace.restore(before)
+
+
+@each_sample
+def test_what_acts_at_a_time_is_kept(case: Case) -> None:
+    with open_image(case.path) as image:
+        guest = image.trace(machine=Machine(board=case.machine, clock="icount")).guest
+    guest.snapshots.begin()
+    graph, acting = graph_of(guest.system), list[Timed]()
+    guest.system.timed.each(acting.append)
+    assert acting
+    kept = [*graph.objects.values(), *guest.system.kept.values()]
+    assert [one for one in acting if not any(one is other for other in kept)] == []
+
+
+@pytest.mark.turns
+@each_sample
+def test_a_program_writes_what_snapshot_at_writes(case: Case, tmp_path: Path) -> None:
+    one, other = tmp_path / "one.snap", tmp_path / "other.snap"
+    program = f'fbt::fibonacci:return {{ snapshot("{other}"); snapshot(strjoin("{other}", "")); }}'
+    done = kinst_run(case.path, "-wn", program, "--clock", "icount", "--snapshot-at", f"fbt::fibonacci:return={one}")
+    assert done.returncode == 0, done.stderr
+    assert one.read_bytes() == other.read_bytes()
+    assert [done.stderr.count(f"{path}: has the guest at ") for path in (one, other)] == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("words", "probe", "why"),
+    [
+        (("--method", "jump", str(SAMPLES[0].path)), "fbt::kmalloc:entry", "use another method"),
+        ((), "BEGIN", "there are snapshots of our own machine only, with an image"),
+    ],
+)
+def test_what_has_no_snapshots_says_so_at_once(words: tuple[str, ...], probe: str, why: str, tmp_path: Path) -> None:
+    done = kinst_run("-wn", f'{probe} {{ snapshot("{tmp_path}/file"); exit(0); }}', *words)
+    assert done.returncode == 2
+    assert why in done.stderr
+    assert not [*tmp_path.iterdir()]
+
+
+def test_the_image_is_not_replaced(tmp_path: Path) -> None:
+    image = tmp_path / "image.elf"
+    image.write_bytes(SAMPLES[1].path.read_bytes())
+    done = kinst_run(image, "-qwn", f'BEGIN {{ snapshot("{image}"); exit(0); }}')
+    assert done.returncode == 2
+    assert "is a file that this run reads" in done.stderr
+    assert image.read_bytes() == SAMPLES[1].path.read_bytes()
 
 
 def test_another_image_or_machine_is_refused(tmp_path: Path) -> None:

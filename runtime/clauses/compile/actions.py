@@ -208,6 +208,12 @@ def _destructive(actions: Actions, action: program.Destructive) -> None:
         expressions.reread_time()
 
 
+def _snapshot(actions: Actions, action: program.Snapshot) -> None:
+    expressions = actions.expressions
+    file = actions.evaluated(expressions.recorded(action.file))
+    expressions.emit(f"{expressions.bind('snapshot', expressions.environment.snapshot)}({file})")
+
+
 _EMITTERS: Final[Mapping[type, Callable[[Actions, Any], None]]] = {
     program.Evaluate: _evaluate,
     program.Aggregate: _aggregate,
@@ -227,4 +233,5 @@ _EMITTERS: Final[Mapping[type, Callable[[Actions, Any], None]]] = {
     program.SetOption: _tuple,
     program.Truncate: _no_value,
     program.Destructive: _destructive,
+    program.Snapshot: _snapshot,
 }

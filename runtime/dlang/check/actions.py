@@ -229,6 +229,13 @@ def _override(node: tree.Call, checking: Checking) -> Action:
     return program.Destructive(node.function, checking.convert(values[0], INT64))
 
 
+def _snapshot(node: tree.Call, checking: Checking) -> Action:
+    """Destructive, as all that writes to files of the host."""
+    values = _arguments(node, checking)
+    note_destructive(checking.state, node.function, node.span)
+    return program.Snapshot(checking.convert(values[0], STRING))
+
+
 def _set_option(node: tree.Call, checking: Checking) -> Action:
     values = _arguments(node, checking)
     note_recording(checking.state, node.span)
@@ -261,6 +268,7 @@ _CHECKS: Final[dict[str, Callable[[tree.Call, Checking], Action]]] = {
     "raise": _destructive,
     "setopt": _set_option,
     "skip": _destructive,
+    "snapshot": _snapshot,
     "speculate": _speculate,
     "stop": _destructive,
     "system": _printf,

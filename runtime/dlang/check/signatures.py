@@ -37,6 +37,7 @@ ACTIONS: Final[dict[str, Prototype]] = {
     "raise": _NUMBER,
     "setopt": Prototype((TEXT, TEXT), required=1),
     "skip": _NOTHING,
+    "snapshot": Prototype((TEXT,)),
     "speculate": _NUMBER,
     "stack": _STACK,
     "stop": _NOTHING,

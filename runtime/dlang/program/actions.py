@@ -189,11 +189,18 @@ class Destructive:
     argument: Expression | None
 
 
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """snapshot(file): writes a snapshot of the guest at once. Records nothing."""
+
+    file: Expression
+
+
 # By what the consumer does with their records. It handles each one: for a new one, mypy names the places that do not.
 Shown = Trace | Print | TraceMemory | PrintMemory | StackTrace | SymbolTrace  # one value is shown
 Performed = Printa | Exit | ChangeAggregation | SetOption | Truncate  # done by who consumes the record
 Recording = Shown | Printf | Performed
-Unrecorded = Evaluate | Aggregate | Speculate | Commit | Discard | Destructive
+Unrecorded = Evaluate | Aggregate | Speculate | Commit | Discard | Destructive | Snapshot
 Action = Recording | Unrecorded
 
 

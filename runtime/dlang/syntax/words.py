@@ -27,8 +27,8 @@ SYMBOLS: Final = frozenset({"func", "mod", "sym", "uaddr", "ufunc", "umod", "usy
 ACTIONS: Final = frozenset(
     {
         "breakpoint", "chill", "clear", "commit", "denormalize", "discard", "exit", "freopen", "ftruncate", "normalize",
-        "override", "panic", "print", "printa", "printf", "printm", "printt", "raise", "setopt", "skip", "speculate",
-        "stop", "system", "trace", "tracemem", "trunc",
+        "override", "panic", "print", "printa", "printf", "printm", "printt", "raise", "setopt", "skip", "snapshot",
+        "speculate", "stop", "system", "trace", "tracemem", "trunc",
     }
     | STACKS
     | SYMBOLS

@@ -69,7 +69,7 @@ class LiveMachine:
     def call(self) -> Iterator[None]:
         """See `CallMachine`."""
         system = self._system
-        with system.holding_timers():
+        with system.timed.held():
             self._begin()
             try:
                 yield

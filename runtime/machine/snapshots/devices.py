@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from kinst.runtime.machine.device import Timed
 from kinst.runtime.machine.disk import Content
 from kinst.runtime.machine.snapshots.object_graph import ObjectGraph, Place, is_data
 from kinst.targets.errors import MachineError
@@ -29,6 +30,11 @@ def graph_of(system: "System") -> ObjectGraph:
     graph.add("serial line", system.serial_line)
     for name, kept in (("registers", system.assumed), ("unmodelled", system.unmodelled), *system.kept.items()):
         graph.add(name, kept)
+    # What acts at a time ends turns of CPUs then, which the guest can tell, even if it is no device.
+    acting: list[Timed] = []
+    system.timed.each(acting.append)
+    for number, one in enumerate(acting):
+        graph.add(f"acting {number}", one)
     return graph
 
 

@@ -1,6 +1,7 @@
 """What was prepared -> a guest: the machine, the image in it, and what clauses can see. Nothing runs yet."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kinst.rewriter.standalone.in_memory import contents
@@ -92,7 +93,7 @@ def build(prepared: Prepared, types: ImageTypes, plug_ins: PlugIns, warn: Callab
         probes = StandaloneProbes(prepared, prepared.manifest, prepared.manifest.standalone, warn)
         standalone = StandaloneGuest(probes, system, loaded, is_made_here=prepared.planned.plan is not None)
         snapshots = GuestSnapshots(prepared, system, loaded, None, warn)
-        given = standalone.surroundings(types, warn), prepared, snapshots
+        given = replace(standalone.surroundings(types, warn), snapshots=snapshots), prepared, snapshots
         around, door = _with_debugger(*given, system, loaded, None, warn)
         made = prepared, system, loaded, None, around, None, standalone
         return Guest(*made, snapshots=snapshots, debugger=door, warn=warn)
@@ -156,6 +157,7 @@ def build(prepared: Prepared, types: ImageTypes, plug_ins: PlugIns, warn: Callab
         arm=lambda: _arm(prepared, code, modules, beside, snapshots),
         fold=next((one.fold for one in (code, beside) if one is not None), lambda: None),
         replays=replays_of(system, profile),
+        snapshots=snapshots,
     )
     surroundings, door = _with_debugger(surroundings, prepared, snapshots, system, loaded, sites, warn)
     inlines = inline_clauses(prepared, sites, stacks, rules, memory, loaded.bias)
@@ -231,7 +233,7 @@ def _with_debugger(
     from kinst.runtime.tracing.guests.rewinding import Rewinding
 
     rewinding = Rewinding(prepared, system, snapshots, surroundings.providers)
-    debugging = Debugging(address, system, loaded, warn, rewinding)
+    debugging = Debugging(address, system, loaded, warn, rewinding, snapshots)
     debugging.know(surroundings.providers, sites)
     return debugging.joined(surroundings), debugging.debugger
 

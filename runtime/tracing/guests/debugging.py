@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -12,7 +13,9 @@ from kinst.runtime.debugger.monitor import Monitor, MonitorCommand
 from kinst.runtime.machine.system import System
 from kinst.runtime.providers.provider import Providers
 from kinst.runtime.tracing.guests.rewinding import Rewinding
+from kinst.runtime.tracing.guests.snapshotting import GuestSnapshots
 from kinst.runtime.tracing.host.surroundings import Surroundings
+from kinst.runtime.tracing.snapshots.reading import header_of
 from kinst.targets.errors import UsageError
 
 if TYPE_CHECKING:
@@ -32,9 +35,10 @@ class Debugging:
         loaded: "Loaded",
         warn: Callable[[str], None],
         rewinding: Rewinding,
+        snapshots: GuestSnapshots,
     ) -> None:
         """The door is closed until the run begins."""
-        self._rewinding = rewinding
+        self._rewinding, self._snapshots = rewinding, snapshots
         self._system, self._bias = system, loaded.bias
         self._on_stop: list[Callable[[], None]] = []
         self.debugger = Debugger(system, loaded, address, Notices(warn, self._stopped), rewinding)
@@ -65,6 +69,7 @@ class Debugging:
             "info": MonitorCommand(self._info, "the time, and what each CPU does"),
             "probes": MonitorCommand(probes.listed, "the probes that are enabled"),
             "continue-to": MonitorCommand(probes.go_to, "stop at that probe, when the guest goes on", "PROBE"),
+            "snapshot": MonitorCommand(self._snapshot, "write a snapshot, for --from", "FILE"),
             "phys": MonitorCommand(self._physical, "take addresses as physical ones, or not", "on|off"),
         }
         self.debugger.know(Monitor(commands))
@@ -80,6 +85,17 @@ class Debugging:
             is_here = " (in the engine)" if cpu is self._system.current else ""
             lines.append(f"CPU {cpu.number}: {state}{is_here}")
         return "\n".join([*lines, f"backwards: {self._rewinding.why_not() or 'yes'}"])
+
+    def _snapshot(self, rest: str) -> str:
+        """Whoever is connected may make files, but replace none that is no snapshot."""
+        path = Path(rest)
+        if not rest:
+            raise UsageError("snapshot: to which file?")
+        if path.exists():
+            header_of(path)
+        self._snapshots.check()
+        self._snapshots.write_here(path)
+        return f"{path.absolute()}: has the guest at {self._system.clock.now():,} ns"
 
     def _physical(self, rest: str) -> str:
         if rest not in ("on", "off"):

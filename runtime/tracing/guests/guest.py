@@ -135,9 +135,16 @@ class Guest:
             end = self.system.run(timeout, wall_timeout, hooks)
             if self._debugger is None or end is not End.PAUSED or not self._debugger.restored():
                 return end
+            self.went_back()
             timeout = None if limits.timeout is None else start + limits.timeout - clock.now()
             if limits.wall_timeout is not None:
                 wall_timeout = max(0, wall_start + limits.wall_timeout - time.monotonic_ns())
+
+    def went_back(self) -> None:
+        """The guest was restored: what its watches have seen is yet to come, or never will."""
+        self._panic.begin_anew()
+        self._stuck.begin_anew()
+        self._unmodelled.begin_anew()
 
     def _sink(self, console: Callable[[bytes], None]) -> Callable[[bytes], None]:
         """All that receives the guest's console. `console` is first: a match of --until must be in the output."""

@@ -82,7 +82,7 @@ class PanicWatch:
                 self._find_signs(named(image))
 
     def begin_anew(self) -> None:
-        """Between two calls: the machine is as it was loaded, and the time begins at 0."""
+        """Between two runs: the machine is as it was loaded, or as it was at an earlier time."""
         self._quiet_since = None
         self._begin()
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kinst.runtime.patched.armed_memory import ArmedMemory, copies_of
-from kinst.targets.errors import MachineError
+from kinst.targets.errors import MachineError, UsageError
 
 if TYPE_CHECKING:
     from kinst.runtime.machine.loading.loaded import Loaded
@@ -80,6 +80,12 @@ class GuestSnapshots:
         own = () if self._armed is None else self._armed.own_bytes(copies)
         write_snapshot(path, self._system, facts, own, copies, site)
 
+    def check(self) -> None:
+        """Raise UsageError if what was asked for has no snapshots."""
+        from kinst.runtime.tracing.snapshots.facts import check_request
+
+        check_request(self._prepared)
+
     def ask(self, path: Path) -> None:
         """Write a snapshot at what fires now: before the instruction of a probe that is a breakpoint; at once for BEGIN
         and END; or, for any other, at the end of the CPU's turn."""
@@ -88,7 +94,23 @@ class GuestSnapshots:
             self._wanted.append(path)
             return
         self.begin()
+        self._write_and_say(path, site)
+
+    def _write_and_say(self, path: Path, site: int | None) -> None:
+        self.write_here(path, site)
+        if not self._prepared.request.options.is_on("quiet"):
+            self._warn(f"{path}: has the guest at {self._system.clock.now():,} ns")
+
+    def write_here(self, path: Path, site: int | None = None) -> None:
+        """As `write`, to a file that a program or a debugger has named."""
+        self._check_not_read(path)
         self.write(path, site)
+
+    def _check_not_read(self, path: Path) -> None:
+        """A program may have made up the name of the image that is run, or of the snapshot that it started from."""
+        for one in (self._prepared.path, self._prepared.request.start):
+            if one is not None and path.exists() and one.exists() and path.samefile(one):
+                raise UsageError(f"{path}: is a file that this run reads: give the snapshot another name")
 
     @contextmanager
     def during_run(self) -> Iterator[None]:
@@ -111,7 +133,7 @@ class GuestSnapshots:
     def after_turn(self) -> None:
         """Between two turns, write what was asked for."""
         while self._wanted:
-            self.write(self._wanted.pop())
+            self._write_and_say(self._wanted.pop(), None)
 
     # -- in memory ----------------------------------------------------------------------------------------------------
 

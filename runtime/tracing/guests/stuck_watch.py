@@ -41,6 +41,12 @@ class StuckWatch:
         """The guest prints something."""
         self._has_printed = True
 
+    def begin_anew(self) -> None:
+        """Between two runs: the machine is as it was at an earlier time."""
+        self._states.clear()
+        if self.found is None:
+            self._pace.begin()
+
     def check(self) -> None:
         """Warn if the guest makes no progress."""
         now = self._system.clock.now()

@@ -36,6 +36,12 @@ class UnmodelledWatch:
         """The guest prints something."""
         self._before.clear()
 
+    def begin_anew(self) -> None:
+        """Between two runs: the machine is as it was at an earlier time."""
+        self._before.clear()
+        if len(self._warned) <= _MOST_WARNINGS:
+            self._pace.begin()
+
     def check(self) -> None:
         """Warn if the guest has done nothing but read a register for a while."""
         unmodelled, now = self._system.unmodelled, self._system.clock.now()

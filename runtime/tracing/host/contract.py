@@ -1,6 +1,7 @@
 """What tracing needs from the machine that runs: that of a guest, or one without a guest."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Final, Protocol
 
 from kinst.runtime.machine.configuration import ClockKind, End
@@ -51,6 +52,18 @@ class Host(Protocol):
 
     def finish(self, end: End) -> None:
         """End the run."""
+        ...
+
+
+class Snapshotted(Protocol):
+    """A guest that has snapshots: `kinst.runtime.tracing.guests.snapshotting.GuestSnapshots`."""
+
+    def check(self) -> None:
+        """Raise KinstError if it can have none, whatever it does."""
+        ...
+
+    def ask(self, path: Path) -> None:
+        """Write a snapshot at what fires now."""
         ...
 
 

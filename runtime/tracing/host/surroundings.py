@@ -12,7 +12,7 @@ from kinst.runtime.dlang.program import Clause
 from kinst.runtime.hits.combining import Replays
 from kinst.runtime.providers.dtrace import DtraceProvider
 from kinst.runtime.providers.provider import Identifiers, Providers
-from kinst.runtime.tracing.host.contract import Host
+from kinst.runtime.tracing.host.contract import Host, Snapshotted
 from kinst.runtime.trap.delivery import Delivery
 from kinst.targets.values import dataclass
 
@@ -71,4 +71,5 @@ class Surroundings:
     stop: Callable[[], str] | None = None
     # breakpoint(): stops the guest for a debugger, and says whether one is there. Else the run ends.
     debug: Callable[[], bool] = _no_debugger
+    snapshots: Snapshotted | None = None  # of the guest; None: it has none
     on_stop: Callable[[Callable[[], None]], None] = _never  # calls what it is given when a debugger has the guest

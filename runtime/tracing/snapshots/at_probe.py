@@ -2,17 +2,9 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol
 
 from kinst.runtime.tracing.hits import Hit
-
-
-class Snapshotted(Protocol):
-    """A guest that has snapshots: `kinst.runtime.tracing.guests.snapshotting.GuestSnapshots`."""
-
-    def ask(self, path: Path) -> None:
-        """Write a snapshot at what fires now."""
-        ...
+from kinst.runtime.tracing.host.contract import Snapshotted
 
 
 class SnapshotAt:
@@ -25,7 +17,8 @@ class SnapshotAt:
         self._is_done = False
 
     def attach(self, guest: Snapshotted) -> None:
-        """Know the guest, which is made after the action."""
+        """Know the guest, which is made after the action. Raises KinstError: it can have no snapshots."""
+        guest.check()
         self._ask = guest.ask
 
     def __call__(self, _hit: Hit) -> None:

@@ -19,7 +19,7 @@ _DIGESTS = "digests"
 
 def facts_of(prepared: "Prepared", system: "System") -> Facts:
     """What a machine and its image are. Raises MachineError, UsageError: it cannot have snapshots."""
-    _check(prepared)
+    check_request(prepared)
     configuration = prepared.request.configuration
     return Facts(
         image=prepared.path.name,
@@ -36,8 +36,8 @@ def facts_of(prepared: "Prepared", system: "System") -> Facts:
     )
 
 
-def _check(prepared: "Prepared") -> None:
-    """Refuse what a snapshot cannot be of, or start with."""
+def check_request(prepared: "Prepared") -> None:
+    """Refuse what a snapshot cannot be of, or start with. Raises UsageError."""
     what = "a snapshot has the guest's own code, and"
     if prepared.call is not None:
         raise UsageError("a call has a machine of its own, without snapshots")

@@ -5,9 +5,9 @@ import random
 
 import pytest
 
-from kinst.runtime.engine.general_registers import general_registers
 from kinst.runtime.engine.live_pc import find_live_pc
 from kinst.runtime.engine.qiling_machine import QilingMachine
+from kinst.runtime.engine.registers.general_registers import general_registers
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.arch.registry import ARCHES
 

@@ -150,6 +150,7 @@ class Environment:
         self.exits: list[int] = []
         self.faults: list[tuple[int, int, Fault]] = []
         self.acts: list[tuple[str, int]] = []
+        self.snapshots: list[bytes] = []
 
     def uses_profile(self, name: str) -> None:
         pass
@@ -175,6 +176,9 @@ class Environment:
 
     def epid(self, clause: int, probe: int) -> int:
         return clause * 100 + probe
+
+    def snapshot(self, name: bytes) -> None:
+        self.snapshots.append(name)
 
     def destructive(self, firing: Firing, kind: str, argument: int) -> None:
         self.acts.append((kind, argument))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Final
 
-from kinst.runtime.engine.state_words import StateWords
+from kinst.runtime.engine.registers.state_words import StateWords
 from kinst.targets.values import dataclass
 
 _BUFFER_SIZE: Final = 64  # bytes of the widest register, zmm

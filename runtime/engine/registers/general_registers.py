@@ -8,7 +8,7 @@ import ctypes
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from kinst.runtime.engine.cpu_states import CpuStates
+from kinst.runtime.engine.registers.cpu_states import CpuStates
 
 _CANARY: Final = 0xC0DE_0000_2468_0000
 _REACH: Final = 1 << 14  # bytes before the PC, which has the CPU's cache of 32 KiB before it

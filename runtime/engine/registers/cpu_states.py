@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Final
 
-from kinst.runtime.engine.register_file import RegisterFile
-from kinst.runtime.engine.state_words import StateWords, first_word
+from kinst.runtime.engine.registers.register_file import RegisterFile
+from kinst.runtime.engine.registers.state_words import StateWords, first_word
 from kinst.runtime.engine.windowed.access_place import AccessPlace
 from kinst.targets.arch.facts import EngineFacts
 from kinst.targets.errors import MachineError

@@ -1,0 +1,2 @@
+/* A file has a name. */
+BEGIN { snapshot(); }
