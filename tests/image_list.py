@@ -54,6 +54,7 @@ MORE = {
     "u-boot-qcom": RealImage("u-boot-qcom", "arm64", "trixie", "usr/lib/u-boot/dragonboard410c/uboot.elf"),
     "u-boot-tegra": RealImage("u-boot-tegra", "arm64", "trixie", "usr/lib/u-boot/p2371-2180/uboot.elf"),
     "u-boot-rpi": RealImage("u-boot-rpi", "arm64", "trixie", "usr/lib/u-boot/rpi_4/uboot.elf"),
+    "u-boot-rpi3": RealImage("u-boot-rpi", "arm64", "trixie", "usr/lib/u-boot/rpi_3/uboot.elf"),
     "u-boot-sifive": RealImage("u-boot-sifive", "riscv64", "trixie", "usr/lib/u-boot/sifive_unmatched/uboot.elf"),
     "u-boot-starfive": documented("u-boot-starfive"),
     "tf-a-rk3399": RealImage("arm-trusted-firmware", "arm64", "trixie", "usr/lib/arm-trusted-firmware/rk3399/bl31.elf"),

@@ -323,8 +323,8 @@ machine_options: Final = together(
         type=TextWithFile(file_of_disk),
         shell_complete=complete_file,
         multiple=True,
-        help="A disk (virtio), a raw image: what the guest writes is forgotten, or with ,rw written to FILE. "
-        "Repeatable.",
+        help="A disk (virtio; an SD card where a board has none), a raw image: what the guest writes is forgotten, "
+        "or with ,rw written to FILE. Repeatable.",
         brief="A disk; what is written is kept with ,rw only.",
     ),
     option(

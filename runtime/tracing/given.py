@@ -47,8 +47,9 @@ class Machine:
         images: more images by their names in probes: each a file, or a pair of a file and the physical address where
             it is put, as of `kinst-run --load NAME=FILE@ADDRESS`.
         stages: images that the guest itself loads or unpacks, by name: they have probes from when their code arrives.
-        disks: virtio disks: each a file, a pair of a file and its mode, or an object like `Disk`, for one trace. What
-            is written is forgotten at the end ("copy", the default), goes to the file ("rw"), or is refused ("ro").
+        disks: virtio disks, or SD cards where the board has no virtio: each a file, a pair of a file and its mode, or
+            an object like `Disk`, for one trace. What is written is forgotten at the end ("copy", the default), goes to
+            the file ("rw"), or is refused ("ro").
         kaslr_seed: 64 bits for a kernel that moves to a random address; default: it does not move.
         rng_seed: gives the guest a virtio source of random numbers, which follow from it.
         virtio_console: gives it a virtio console beside the serial line.

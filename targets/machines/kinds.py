@@ -50,10 +50,15 @@ KINDS: Final[Mapping[str, KindFacts]] = {
     # watchdogs
     "dw-wdt": KindFacts(0x1000, {"frequency": 24_000_000}, file="watchdogs"),
     "sp805": KindFacts(0x1000, {"frequency": 24_000_000}, file="watchdogs"),
+    # memory cards: those of one socket have the same card
+    "bcm2835-gpio": KindFacts(0x100, {"socket": 0}),
+    "bcm2835-sdhost": KindFacts(0x100, {"socket": 0}),
+    "sdhci": KindFacts(0x100, {"socket": 0, "capabilities": 0x0521_34B4, "pending-insert": 0}),
     # the rest
     "bcm2835-mailbox": KindFacts(0x40, {"board-revision": 0}, file="bcm2835"),
     "bcm2835-timer": KindFacts(0x1000, file="bcm2835"),
     "cfi-flash": KindFacts(None),
+    "dwc2": KindFacts(0x1_0000),
     "fw-cfg": KindFacts(0x18),
     "pci-ecam": KindFacts(None),
     "pl061": KindFacts(0x1000),

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Final, Protocol
 
+from kinst.runtime.machine.boards.memory_cards import Sockets
 from kinst.runtime.machine.boards.own_devices import Guarded, own_device
 from kinst.runtime.machine.device import Device, Line, Timed
 from kinst.runtime.machine.machine import Machine
@@ -40,18 +41,21 @@ class Place:
     facts: DeviceFacts
     wire: Wire
     line: Line
+    sockets: Sockets
 
 
 def no_line(_level: bool) -> None:  # noqa: FBT001 - an interrupt line is its level
     """The line of a device without an interrupt, or of a board without a controller."""
 
 
-def attach_device(machine: Machine, name: str, facts: DeviceFacts, line: Callable[[int], Line]) -> None:
-    """Make a device and attach it; one that acts by itself as such, too."""
+def attach_device(
+    machine: Machine, name: str, facts: DeviceFacts, line: Callable[[int], Line], sockets: Sockets
+) -> None:
+    """Make a device and attach it; one that acts by itself as such, too. `sockets`: those of the machine's cards."""
     # All that is sent is printed, since firmware may use another UART than its tree says; typed is at the console only.
     wire = Wire(machine.serial_line if name == CONSOLE else SerialLine(), machine.console_output)
     own = no_line if facts.interrupt is None else line(facts.interrupt)
-    place = Place(machine, facts, wire, own)
+    place = Place(machine, facts, wire, own, sockets)
     device = _virtio(place, line) if facts.model == "virtio-mmio" else _made(place, name)
     machine.attach(device if facts.model in KINDS else Guarded(device, facts.size, name), facts.address)
     if isinstance(device, Timed):
@@ -147,6 +151,31 @@ def _system_timer(place: Place) -> Device:
     return SystemTimer(place.machine.clock)
 
 
+def _gpio(place: Place) -> Device:
+    from kinst.runtime.machine.devices.arm.bcm2835_gpio import Bcm2835Gpio
+
+    return Bcm2835Gpio(place.sockets.of(place.facts))
+
+
+def _sdhost(place: Place) -> Device:
+    from kinst.runtime.machine.devices.sd.bcm2835_sdhost import Bcm2835SdHost
+
+    return Bcm2835SdHost(place.sockets.of(place.facts), place.line)
+
+
+def _sdhci(place: Place) -> Device:
+    from kinst.runtime.machine.devices.sd.sdhci import Sdhci
+
+    has, properties = bool(place.facts.properties["pending-insert"]), place.facts.properties
+    return Sdhci(place.sockets.of(place.facts), place.line, properties["capabilities"], has_pending_insert=has)
+
+
+def _dwc2(place: Place) -> Device:
+    from kinst.runtime.machine.devices.usb.dwc2 import Dwc2
+
+    return Dwc2(place.line)
+
+
 def _goldfish_rtc(place: Place) -> Device:
     from kinst.runtime.machine.devices.riscv.goldfish_rtc import GoldfishRtc
 
@@ -186,12 +215,15 @@ def _fw_cfg(place: Place) -> Device:
 
 MAKERS: Final[dict[str, Callable[[Place], Device]]] = {
     "bcm2835-aux-uart": _ns16550,
+    "bcm2835-gpio": _gpio,
     "bcm2835-mailbox": _mailbox,
+    "bcm2835-sdhost": _sdhost,
     "bcm2835-timer": _system_timer,
     "cdns-uart": _fifo_uart,
     "cfi-flash": _flash,
     "dw-apb-uart": _ns16550,
     "dw-wdt": _watchdog,
+    "dwc2": _dwc2,
     "exynos-uart": _fifo_uart,
     "fw-cfg": _fw_cfg,
     "geni-uart": _packed_uart,
@@ -206,6 +238,7 @@ MAKERS: Final[dict[str, Callable[[Place], Device]]] = {
     "pl011": _pl011,
     "pl031": _pl031,
     "pl061": _pl061,
+    "sdhci": _sdhci,
     "sifive-test": _sifive_test,
     "sifive-uart": _fifo_uart,
     "sp804": _sp804,

@@ -56,6 +56,17 @@ _KINDS: Final = {
     "sifive,test0": "sifive-test",
     "brcm,bcm2835-mbox": "bcm2835-mailbox",
     "brcm,bcm2835-system-timer": "bcm2835-timer",
+    "brcm,bcm2835-gpio": "bcm2835-gpio",
+    "brcm,bcm2835-sdhost": "bcm2835-sdhost",
+    "brcm,bcm2835-sdhci": "sdhci",
+    "brcm,bcm2711-emmc2": "sdhci",
+    "brcm,sdhci-iproc": "sdhci",
+    "arasan,sdhci-4.9a": "sdhci",
+    "arasan,sdhci-5.1": "sdhci",
+    "arasan,sdhci-8.9a": "sdhci",
+    "snps,dwcmshc-sdhci": "sdhci",
+    "brcm,bcm2835-usb": "dwc2",
+    "snps,dwc2": "dwc2",
 }
 _CORES: Final = {  # MIDR_EL1 of CPUs, by their manuals: implementer, variant, architecture, part, revision
     "arm,cortex-a35": 0x410F_D042,
@@ -69,6 +80,7 @@ _CORES: Final = {  # MIDR_EL1 of CPUs, by their manuals: implementer, variant, a
     "arm,cortex-a78": 0x411F_D410,
 }
 _UARTS: Final = frozenset(kind for kind in _KINDS.values() if kind == "pl011" or "uart" in kind or kind == "ns16550")
+_CARD_HOSTS: Final = frozenset(kind for kind in _KINDS.values() if "socket" in KINDS[kind].properties)
 _PARTS: Final = {"gicv2": "gicv2-cpu", "gicv3": "gicv3-redistributors"}  # by their second range
 _LAST: Final = (1 << 40) - 1
 _PAGE: Final = 4096
@@ -299,6 +311,7 @@ def _devices(root: Node, found: _Found, taken: list[range], *, is_riscv: bool) -
     if not console:
         console = next((one.path for one in found.places if _kind(one) in _UARTS), "")
     names: set[str] = set()
+    sockets = _sockets(found)
     for one in sorted(found.places, key=lambda place: place.path != console):  # the console first, then as they come
         kind = _kind(one)
         if not kind or one.index > (kind in _PARTS):
@@ -314,6 +327,17 @@ def _devices(root: Node, found: _Found, taken: list[range], *, is_riscv: bool) -
         comment = " # what it sends is printed, too: firmware may use another UART than Linux" if is_other else ""
         yield from ("", f"[devices.{name}]{comment}", f'kind = "{kind}"', f"address = {_hex(one.address)}")
         yield from _details(one, kind, is_riscv=is_riscv)
+        yield from (f"socket = {sockets[one.path]}" for _ in range(sockets.get(one.path, 0) > 0))
+
+
+def _sockets(found: _Found) -> dict[str, int]:
+    """The socket of each host of memory cards, by its path: cards before what is soldered (a radio, as its power
+    sequence says) and what is switched off. Pins of the BCM2835 lead to one socket."""
+    hosts = [one for one in found.places if _kind(one) in _CARD_HOSTS and not one.index]
+    if any(_kind(one) == "bcm2835-gpio" for one in hosts):
+        return dict.fromkeys((one.path for one in hosts), 0)
+    hosts.sort(key=lambda one: (_texts(one.node, "status") == ["disabled"], "mmc-pwrseq" in one.node.properties))
+    return {one.path: number for number, one in enumerate(hosts)}
 
 
 def _window(one: _Place, kind: str) -> _Place:

@@ -17,6 +17,7 @@ from kinst.runtime.machine.boards.arm64.cpu import reset
 from kinst.runtime.machine.boards.arm64.event_loops import EventLoopWatch
 from kinst.runtime.machine.boards.arm64.handed_over import SIZE, handed_over
 from kinst.runtime.machine.boards.device_library import attach_device, no_line
+from kinst.runtime.machine.boards.memory_cards import Sockets
 from kinst.runtime.machine.boards.plain_tree import free_place, place_tree, registers_at_start, tree_size
 from kinst.runtime.machine.device import Line
 from kinst.runtime.machine.devices.arm.arm_timer import GenericTimer
@@ -60,8 +61,9 @@ class PlainArm64:
         assert facts.start is not None, "a plain board says how it starts"
         self.exceptions.start(self._reset)
         machine.attach_timed(self._timer)
+        sockets = Sockets(machine)
         for name in facts.devices:
-            self._attach(name)
+            self._attach(name, sockets)
         machine.attach_timed(EventLoopWatch(machine, image, has_el2=self.exceptions.has_el2))
         tree = place_tree(machine, image)
         entry = image.physical_entry if facts.start.entry is None else facts.start.entry
@@ -80,10 +82,10 @@ class PlainArm64:
         self._machine.memory.write(address, handed_over(self._machine, start.next, address, tree))
         return {"bl-params": address}
 
-    def _attach(self, name: str) -> None:
+    def _attach(self, name: str, sockets: Sockets) -> None:
         facts = self._machine.facts.devices[name]
         if not attach_part(self._machine, self._gic, facts):
-            attach_device(self._machine, name, facts, self._line)
+            attach_device(self._machine, name, facts, self._line, sockets)
 
     def _line(self, number: int) -> Line:
         return no_line if self._gic is None or number >= _INTERRUPTS - PRIVATE else self._gic.spi(number)

@@ -5,6 +5,7 @@ In M mode every hart starts at the image's entry. In S mode hart 0 does, and the
 
 from kinst.runtime.machine.board import BoardFactory
 from kinst.runtime.machine.boards.device_library import attach_device, no_line
+from kinst.runtime.machine.boards.memory_cards import Sockets
 from kinst.runtime.machine.boards.plain_tree import place_tree, registers_at_start
 from kinst.runtime.machine.boards.riscv64_hart import reset
 from kinst.runtime.machine.device import Line
@@ -35,8 +36,9 @@ class PlainRiscv64:
         self.exceptions.on_reset(reset)
         clint = self._clint()
         machine.attach_timed(clint)
+        sockets = Sockets(machine)
         for name in machine.facts.devices:
-            self._attach(name, clint)
+            self._attach(name, clint, sockets)
         tree = place_tree(machine, image)
         for cpu in machine.cpus:
             cpu.registers.set("mhartid", cpu.number)
@@ -57,7 +59,7 @@ class PlainRiscv64:
         lines = ([cpu.line(bit) for cpu in self._machine.cpus] for bit in bits)
         return Clint(self._time, *lines)
 
-    def _attach(self, name: str, clint: Clint) -> None:
+    def _attach(self, name: str, clint: Clint, sockets: Sockets) -> None:
         machine = self._machine
         facts = machine.facts.devices[name]
         if facts.model == "clint":
@@ -65,7 +67,7 @@ class PlainRiscv64:
         elif facts.model == "plic" and self._plic is not None:
             machine.attach(self._plic, facts.address)
         else:
-            attach_device(machine, name, facts, self._line)
+            attach_device(machine, name, facts, self._line, sockets)
 
     def _line(self, number: int) -> Line:
         return no_line if self._plic is None else self._plic.line(number)
