@@ -1,14 +1,18 @@
 """Boards that ship as board files, each with Debian's firmware for it: up to its prompt, plain and with all functions
-probed. `poe boots` prints a row for each; `tests/system/test_board_boots.py` runs them as long tests.
+probed. `poe boots` prints a row for each; `tests/system/test_board_boots.py` runs them as long tests. Where QEMU has
+the board its console is compared, too: of those here it is the Raspberry Pi 3 alone. (Its sifive_u is the Unleashed.)
 """
 
 import re
+import shutil
 import subprocess
 import tempfile
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from kinst.targets.elf.header import PT_LOAD
 from kinst.targets.image import open_image
 from tests.image_list import RealImage
 from tests.images import members_of, real_image
@@ -16,7 +20,9 @@ from tests.images import members_of, real_image
 _BOUND: Final = 300  # seconds a run
 _FDT: Final = b"\xd0\x0d\xfe\xed"
 _PROGRAM: Final = 'fbt:::entry { @ = count(); } END { printa("%@d\\n", @); }'
+AS_UNDER_QEMU: Final = ("as it should be", "as it should be, and under QEMU")
 LAYOUT: Final = "{:18} {:>12} {:>12}  {}"
+_KEY: Final = "Hit any key"
 _DEBIAN: Final = ("linux-image-6\\.12\\.\\d+\\+deb13-arm64", "arm64", "trixie")
 
 
@@ -24,7 +30,8 @@ _DEBIAN: Final = ("linux-image-6\\.12\\.\\d+\\+deb13-arm64", "arm64", "trixie")
 class BoardBoot:
     """A board and its firmware. `tree`: the package's file with its device tree, which may be at the end of more.
     `start`: lines for [start] where the build of the firmware decides. `words`: for kinst-run. `following`: what the
-    firmware starts, the file of the tree itself, with its place, or the name of an image."""
+    firmware starts, the file of the tree itself, with its place, or the name of an image. `qemu`: the words for QEMU's
+    board, if it has it."""
 
     image: str
     tree: RealImage
@@ -32,6 +39,7 @@ class BoardBoot:
     start: str = ""
     words: tuple[str, ...] = ()
     following: str = ""
+    qemu: tuple[str, ...] = ()
 
 
 BOOTS: Final = {
@@ -56,7 +64,10 @@ BOOTS: Final = {
         following="u-boot-sunxi",
     ),
     "rpi3": BoardBoot(
-        "u-boot-rpi", RealImage(*_DEBIAN, "usr/lib/linux-image-.*/broadcom/bcm2837-rpi-3-b.dtb"), "U-Boot> "
+        "u-boot-rpi3",
+        RealImage(*_DEBIAN, "usr/lib/linux-image-.*/broadcom/bcm2837-rpi-3-b.dtb"),
+        "U-Boot> ",
+        qemu=("qemu-system-aarch64", "-M", "raspi3b"),
     ),
     "rpi4": BoardBoot(
         "u-boot-rpi", RealImage(*_DEBIAN, "usr/lib/linux-image-.*/broadcom/bcm2711-rpi-4-b.dtb"), "U-Boot> "
@@ -87,8 +98,8 @@ class Booted:
 
         Without what U-Boot says of a host that is slow.
         """
-        lines = self.console.partition("Hit any key")[0].splitlines()
-        return [line for line in lines if not line.startswith("cyclic function ")]
+        text = self.console.partition(_KEY)[0]
+        return re.sub(r"cyclic function .*\r?\n", "", text).splitlines()
 
 
 class Firmware:
@@ -135,15 +146,52 @@ class Firmware:
         """The same with the entries of all functions counted."""
         return self.run("-n", _PROGRAM)
 
+    def under_qemu(self) -> Booted | None:
+        """QEMU's console up to the countdown, as it loads a kernel that is no ELF file; None: it has no such board, or
+        is not installed."""
+        if not self.boot.qemu or shutil.which(self.boot.qemu[0]) is None:
+            return None
+        (segment,) = (one for one in open_image(self.image).segments if one.kind == PT_LOAD)
+        binary, console = self._folder / "image.bin", self._folder / "qemu-console"
+        content = open_image(self.image).data[segment.offset : segment.offset + segment.file_size]
+        binary.write_bytes(content.tobytes())
+        # U-Boot's first lines come from one UART, the others from the other.
+        serial = (
+            "-chardev",
+            f"file,id=both,mux=on,path={console}",
+            "-serial",
+            "chardev:both",
+            "-serial",
+            "chardev:both",
+        )
+        words = ("-display", "none", "-monitor", "none", *serial, "-kernel", str(binary), "-dtb", str(self.tree))
+        with subprocess.Popen(
+            [*self.boot.qemu, *words], stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        ) as process:
+            end = time.monotonic() + _BOUND
+            while process.poll() is None and time.monotonic() < end and _KEY not in _text(console):
+                time.sleep(0.2)
+            process.kill()
+        text = _text(console)
+        return Booted(text, "", "" if _KEY in text else "QEMU: no countdown")
+
+
+def _text(file: Path) -> str:
+    return file.read_text(errors="replace") if file.exists() else ""
+
 
 def row(name: str) -> tuple[str, bool]:
     """Boot a board twice; its row of the table, and whether all is as it should be."""
     with tempfile.TemporaryDirectory() as folder:
         firmware = Firmware(name, Path(folder))
-        plain, probed = firmware.run(), firmware.probed()
+        plain, probed, beside = firmware.run(), firmware.probed(), firmware.under_qemu()
     wrong = plain.error or probed.error or ("" if plain.lines == probed.lines else "prints something else, probed")
+    if beside is not None:
+        wrong = (
+            wrong or beside.error or ("" if plain.lines == beside.lines else "prints something else than under QEMU")
+        )
     lines = f"{len(plain.lines):,}"
     count = probed.output.strip()
     return LAYOUT.format(
-        name, lines, f"{int(count):,}" if count.isdigit() else "-", wrong or "as it should be"
+        name, lines, f"{int(count):,}" if count.isdigit() else "-", wrong or AS_UNDER_QEMU[beside is not None]
     ), not wrong

@@ -7,6 +7,7 @@ import pytest
 
 from kinst.targets.machines.registry import BOARDS
 from tests.board_boots import BOOTS, Firmware
+from tests.runtime.live.qemus import needs
 
 
 @pytest.mark.long
@@ -18,6 +19,17 @@ def test_firmware_reaches_its_prompt(name: str, tmp_path: Path) -> None:
     assert "U-Boot 20" in plain.console
     assert plain.lines == probed.lines
     assert int(probed.output) > 10_000
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", [name for name, boot in BOOTS.items() if boot.qemu])
+def test_firmware_prints_what_it_prints_under_qemu(name: str, tmp_path: Path) -> None:
+    needs(BOOTS[name].qemu[0])
+    firmware = Firmware(name, tmp_path)
+    plain, beside = firmware.run(), firmware.under_qemu()
+    assert beside is not None
+    assert (plain.error, beside.error) == ("", "")
+    assert plain.lines == beside.lines
 
 
 def without_rules(name: str, folder: Path) -> Path:
