@@ -4,12 +4,12 @@ Runs of all ways are interleaved, and medians compared: this is the only thing t
 nanoseconds. A hit's cost is what it adds to the plain call of the same machine.
 
 After that what clauses of D add to it: see `tests.bench.clauses`; what a hit costs in a Qiling object that its user
-made: see `tests.bench.attached`; what a probe of memory costs: see `tests.bench.watched`; what a look into the debug
-information of a kernel costs: see `tests.bench.debuginfo`; what gdb on QEMU's stub takes for one: see
-`tests.bench.gdb`; what rewriting takes: see `tests.bench.bulk`; and what records of a guest under QEMU cost: see
-`tests.bench.records`. Last boots of Linux without probes and with all functions counted, beside QEMU: see
-`tests.bench.linux`; what a start from a snapshot costs: see `tests.bench.snapshots`; and what these and a hit
-take under QEMU (`kinst-run --on`): see `tests.bench.live`.
+made: see `tests.bench.attached`; what a probe of memory costs: see `tests.bench.watched`, and of devices and
+exceptions: see `tests.bench.accesses`; what a look into the debug information of a kernel costs: see
+`tests.bench.debuginfo`; what gdb on QEMU's stub takes for one: see `tests.bench.gdb`; what rewriting takes: see
+`tests.bench.bulk`; and what records of a guest under QEMU cost: see `tests.bench.records`. Last boots of Linux without
+probes and with all functions counted, beside QEMU: see `tests.bench.linux`; what a start from a snapshot costs: see
+`tests.bench.snapshots`; and what these and a hit take under QEMU (`kinst-run --on`): see `tests.bench.live`.
 
 Each row says how many probes are enabled and how many functions are called in turn. With 10,000 functions called in
 turn every call, plain or probed, misses Unicorn's cache of jump targets, and that shows in all columns.
@@ -23,7 +23,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from kinst.runtime.hits.actions import NOTHING, Reads
-from tests.bench import attached, bulk, clauses, debuginfo, gdb, linux, live, records, snapshots, watched
+from tests.bench import accesses, attached, bulk, clauses, debuginfo, gdb, linux, live, records, snapshots, watched
 from tests.bench.alone import AloneRun
 from tests.bench.baselines import QilingRun
 from tests.bench.ours import OurRun
@@ -146,6 +146,7 @@ def main() -> None:
     gdb.main()
     attached.main()
     watched.main()
+    accesses.main()
     debuginfo.main()
     bulk.main()
     records.main()
