@@ -14,6 +14,7 @@ from kinst.runtime.machine.devices.sd.bcm2835_sdhost import Bcm2835SdHost
 from kinst.runtime.machine.devices.sd.card import SdCard
 from kinst.runtime.machine.devices.sd.sdhci import Sdhci
 from kinst.runtime.machine.devices.sd.socket import Socket
+from kinst.runtime.machine.devices.usb.dwc2 import Dwc2
 from kinst.runtime.machine.disk import DiskMode, open_disk
 from tests.runtime.live.qemus import needs
 from tests.runtime.machine.devices.bench import Wire
@@ -247,3 +248,23 @@ def test_a_command_without_a_clock_is_not_sent(tmp_path: Path) -> None:
             pair.write(SDHCI + 0xC, 0x081A_0000)
             for at in (0x10, 0x2C, 0x30):
                 pair.read(SDHCI + at)
+
+
+def test_any_access_is_answered(tmp_path: Path) -> None:
+    """Of any size anywhere, with values that are commands as often as not: nothing is raised, and reads fit."""
+    (tmp_path / "card").write_bytes(bytes(256 << 10))
+    random, socket = Random(1), Socket(SdCard(open_disk(tmp_path / "card")))
+    devices: tuple[Device, ...] = (
+        Bcm2835SdHost(socket, Wire()),
+        Sdhci(socket, Wire(), CAPABILITIES),
+        Bcm2835Gpio(socket),
+        Dwc2(Wire()),
+    )
+    for _ in range(5000):
+        device, size = random.choice(devices), random.choice((1, 2, 4, 8))
+        offset = random.choice((random.randrange(0x60), random.randrange(device.size + 16)))
+        value = random.choice(
+            (random.getrandbits(64), 0x8000 | random.randrange(0x100), random.getrandbits(30) << 2 | 7)
+        )
+        device.write(offset, size, value & (1 << 8 * size) - 1)
+        assert 0 <= device.read(offset, size) < 1 << 8 * size
