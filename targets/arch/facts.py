@@ -173,6 +173,8 @@ class ArchFacts:
     pushed_return: int  # bytes of it that a call leaves there; arguments without a register are after them
     arguments: tuple[int, ...]  # integer argument registers
     return_value: int
+    char_is_signed: bool
+    long_double_is_x87: bool  # 80 bits, in 16 bytes; else it is IEEE 754's binary128
     c_registers: Mapping[str, int]  # what firmware or a kernel's start sets before C code runs
     c_symbols: Mapping[str, str]  # registers that hold the address of a symbol throughout a program
     unwind: UnwindFacts
