@@ -51,6 +51,9 @@ from kinst.runtime.tracing.request import Request
 from kinst.runtime.tracing.results.recorded import Probes
 from kinst.runtime.tracing.subject import Subject
 from kinst.runtime.tracing.tracing import Tracing
+from kinst.runtime.typed.image_objects import Objects
+from kinst.runtime.typed.objects import Object
+from kinst.targets.debuginfo.image_types import image_types
 from kinst.targets.errors import UsageError
 from kinst.targets.image import check_twice, open_to_run
 from kinst.targets.packed.reading import reading_of
@@ -102,6 +105,7 @@ class ImageFile:
         self.source = source  # the file, and where names for its code come from
         self.modules = modules  # kernel modules that it may load: names and files
         self._opened: Opened | None = open_source(source, read=open_to_run)
+        self._objects: Objects | None = None
         self._calls = KeptCalls()
         finalize(self, self._calls.close).atexit = False
 
@@ -113,7 +117,7 @@ class ImageFile:
 
     def close(self) -> None:
         """Forget what was read, and the machine of `call`. Runs that have begun keep what they need."""
-        self._opened = None
+        self._opened = self._objects = None
         self._calls.close()
 
     @property
@@ -122,6 +126,31 @@ class ImageFile:
         if self._opened is None:
             raise UsageError(f"{self.source.path}: was closed")
         return self._opened
+
+    @property
+    def objects(self) -> Objects:
+        """The image's variables, functions, constants and types, as typed values over what its file has: what they are
+        before anything runs. At link addresses.
+
+        Example:
+            >>> with open_image("samples/kernel-arm64.elf") as image:
+            ...     print(image.objects["vfs_walk"].type_)
+            int (const char *)
+        """
+        if self._objects is None:
+            from kinst.runtime.tracing.typed_values import objects_of_file  # few programs look at them
+
+            types = image_types(self.opened.image, debug_file=self.source.debug_file, modules=dict(self.modules))
+            self._objects = objects_of_file(self.opened, types)
+        return self._objects
+
+    def __getitem__(self, name: str) -> Object:
+        """A variable, function or constant of the image, as its file has it: see `objects`."""
+        return self.objects[name]
+
+    def _ipython_key_completions_(self) -> list[str]:
+        """What IPython offers in `image["`."""
+        return self.objects._ipython_key_completions_()
 
     def probes(self, *descriptions: str) -> Probes:
         """The probes that descriptions match, with the identifiers that every command shows. Without descriptions:

@@ -1,19 +1,27 @@
 """A guest, and what its image says of types -> its typed values, and the arguments of a hit."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from kinst.runtime.clauses.environment import POINTER
+from kinst.runtime.clauses.guest.symbols import ImageSymbols
+from kinst.runtime.clauses.profiles import AUTO
 from kinst.runtime.dlang.types.scope import TypeScope
 from kinst.runtime.dlang.types.types import CHAR, UCHAR
 from kinst.runtime.providers.provider import Argument
+from kinst.runtime.systems.registry import variables_of
 from kinst.runtime.tracing.programs.type_texts import TypeTexts
 from kinst.runtime.typed.errors import OperandError, RangeError
+from kinst.runtime.typed.image_memory import ImageMemory
 from kinst.runtime.typed.image_objects import Locate, Objects, Places
 from kinst.runtime.typed.objects import Object
 from kinst.runtime.typed.types import Type
 from kinst.runtime.typed.view import Reads, View, is_integral
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.c_types import Array, CType, ImageTypes, Pointer, Qualified, strip
+
+if TYPE_CHECKING:
+    from kinst.rewriter.rewriting import Opened
 
 
 def objects_of(
@@ -45,6 +53,13 @@ def objects_of(
     view = View(memory, types, type_of, lambda address: describe(address, POINTER), arch.long_double_is_x87)
     spelt = {name: one for module, one in beside.items() for name in (module, module.replace("-", "_"))}
     return Objects(view, Places(locate, spelt, variables))
+
+
+def objects_of_file(opened: "Opened", types: ImageTypes) -> Objects:
+    """The typed values of an image as its file has them."""
+    image, variables = opened.program.original, variables_of(opened.image, AUTO)
+    describe = ImageSymbols(image, lambda: opened.program.functions).describe
+    return objects_of(image.facts, types, ImageMemory(image), describe, lambda link, _site: link, {}, variables)
 
 
 def _with_unsigned_char(kind: CType) -> CType:

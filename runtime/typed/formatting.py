@@ -32,7 +32,7 @@ _DEEPEST: Final = 20  # structs in structs; below them "{...}", as gdb's max-dep
 _SCANNED: Final = 1 << 20  # bytes of an array that are searched for equal elements
 _REPEATED: Final = 10  # equal elements that are shown once, with their number
 _ESCAPES: Final = {7: "\\a", 8: "\\b", 9: "\\t", 10: "\\n", 11: "\\v", 12: "\\f", 13: "\\r", 92: "\\\\"}
-_DIGITS: Final = range(48, 58)
+_SHOWN: Final = range(32, 127)
 
 
 class Shown(Protocol):
@@ -126,13 +126,13 @@ class _Formatter:
             if left <= 0:
                 break
             texts += self._run(value, at, length, left, depth)
-            at += length if length >= _REPEATED else min(length, left)
-            count += _REPEATED if length >= _REPEATED else length
+            at += length if length > _REPEATED else min(length, left)
+            count += _REPEATED if length > _REPEATED else length
         return f"{{{', '.join(texts)}{'...' if at < kind.length else ''}}}"
 
     def _run(self, value: "Shown", at: int, length: int, most: int, depth: int) -> list[str]:
         """Equal elements beside each other, the first of which is number `at`."""
-        if length >= _REPEATED:
+        if length > _REPEATED:
             return [f"{self.text(value[at], depth + 1)} <repeats {length} times>"]
         return [self.text(value[number], depth + 1) for number in range(at, at + min(length, most))]
 
@@ -217,18 +217,16 @@ def _are_flags(values: Iterable[int]) -> bool:
 
 
 def _character(byte: int) -> str:
-    return f"'{_escaped(byte, quote=39, after_octal=False)[0]}'"
+    return f"'{_escaped(byte, quote=39)}'"
 
 
-def _escaped(byte: int, *, quote: int, after_octal: bool) -> tuple[str, bool]:
-    """A character in quotes, and whether it is octal: a digit behind such a one is so, too."""
+def _escaped(byte: int, *, quote: int) -> str:
+    """A character in quotes; one that cannot be shown as three octal digits."""
     if byte in _ESCAPES:
-        return _ESCAPES[byte], False
+        return _ESCAPES[byte]
     if byte == quote:
-        return f"\\{chr(byte)}", False
-    if 32 <= byte < 127 and not (after_octal and byte in _DIGITS):
-        return chr(byte), False
-    return f"\\{byte:03o}", True
+        return f"\\{chr(byte)}"
+    return chr(byte) if byte in _SHOWN else f"\\{byte:03o}"
 
 
 def _quoted(data: bytes, *, is_cut: bool) -> str:
@@ -247,8 +245,4 @@ def _quoted(data: bytes, *, is_cut: bool) -> str:
 
 
 def _literal(data: bytes) -> str:
-    text, octal = "", False
-    for byte in data:
-        piece, octal = _escaped(byte, quote=34, after_octal=octal)
-        text += piece
-    return f'"{text}"'
+    return f'"{"".join(_escaped(byte, quote=34) for byte in data)}"'
