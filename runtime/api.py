@@ -10,7 +10,8 @@ Nothing here prints. Every error that a user can cause is a `KinstError`. Severa
 each used by one thread.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -53,6 +54,7 @@ from kinst.runtime.tracing.subject import Subject
 from kinst.runtime.tracing.tracing import Tracing
 from kinst.runtime.typed.image_objects import Objects
 from kinst.runtime.typed.objects import Object
+from kinst.targets.c_types import ImageTypes
 from kinst.targets.debuginfo.image_types import image_types
 from kinst.targets.errors import UsageError
 from kinst.targets.image import check_twice, open_to_run
@@ -139,10 +141,14 @@ class ImageFile:
         """
         if self._objects is None:
             from kinst.runtime.tracing.typed_values import objects_of_file  # few programs look at them
+            from kinst.runtime.typed.image_memory import ImageMemory
 
-            types = image_types(self.opened.image, debug_file=self.source.debug_file, modules=dict(self.modules))
-            self._objects = objects_of_file(self.opened, types)
+            memory = ImageMemory(self.opened.program.original)
+            self._objects = objects_of_file(self.opened, self._types(), memory, 0)
         return self._objects
+
+    def _types(self) -> ImageTypes:
+        return image_types(self.opened.image, debug_file=self.source.debug_file, modules=dict(self.modules))
 
     def __getitem__(self, name: str) -> Object:
         """A variable, function or constant of the image, as its file has it: see `objects`."""
@@ -151,6 +157,28 @@ class ImageFile:
     def _ipython_key_completions_(self) -> list[str]:
         """What IPython offers in `image["`."""
         return self.objects._ipython_key_completions_()
+
+    @contextmanager
+    def read(self, source: str, *, bias: int | None = None) -> Iterator[Objects]:
+        """The image's variables, functions, constants and types, as typed values over memory that is elsewhere: a
+        context, in which a guest behind a stub is halted. The image need not be patched.
+
+        Args:
+            source: as of `kinst-run --read`: an ELF core, FILE@ADDRESS, gdb:HOST:PORT, or qmp:SOCKET.
+            bias: by how much it moved its virtual addresses; default: searched for.
+
+        Raises:
+            KinstError: the image is not in that memory, or it cannot be read.
+        """
+        from kinst.runtime.live.elsewhere import QmpSource  # few programs read what is elsewhere
+        from kinst.runtime.readout.sources import source_of
+        from kinst.runtime.readout.virtual_memory import VirtualMemory
+        from kinst.runtime.tracing.typed_values import objects_of_file
+
+        place = QmpSource(source) if source.startswith("qmp:") else source_of(source)
+        with place.open() as memory:
+            found = VirtualMemory(self.opened.program.original, memory, place.name, bias)
+            yield objects_of_file(self.opened, self._types(), found, found.bias)
 
     def probes(self, *descriptions: str) -> Probes:
         """The probes that descriptions match, with the identifiers that every command shows. Without descriptions:

@@ -12,7 +12,6 @@ from kinst.runtime.providers.provider import Argument
 from kinst.runtime.systems.registry import variables_of
 from kinst.runtime.tracing.programs.type_texts import TypeTexts
 from kinst.runtime.typed.errors import OperandError, RangeError
-from kinst.runtime.typed.image_memory import ImageMemory
 from kinst.runtime.typed.image_objects import Locate, Objects, Places
 from kinst.runtime.typed.objects import Object
 from kinst.runtime.typed.types import Type
@@ -55,11 +54,12 @@ def objects_of(
     return Objects(view, Places(locate, spelt, variables))
 
 
-def objects_of_file(opened: "Opened", types: ImageTypes) -> Objects:
-    """The typed values of an image as its file has them."""
+def objects_of_file(opened: "Opened", types: ImageTypes, memory: Reads, bias: int) -> Objects:
+    """The typed values of an image without a machine of ours: in its file, or in memory that is elsewhere, `bias` bytes
+    from its link addresses."""
     image, variables = opened.program.original, variables_of(opened.image, AUTO)
-    describe = ImageSymbols(image, lambda: opened.program.functions).describe
-    return objects_of(image.facts, types, ImageMemory(image), describe, lambda link, _site: link, {}, variables)
+    describe = ImageSymbols(image, lambda: opened.program.functions, bias=bias).describe
+    return objects_of(image.facts, types, memory, describe, lambda link, _site: link + bias, {}, variables)
 
 
 def _with_unsigned_char(kind: CType) -> CType:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kinst.runtime import KinstError, Object, cast, open_image
+from kinst.runtime import KinstError, Object, cast, open_image, sizeof
 from kinst.targets.arch.registry import NAMES
 from tests.gated import draws
 from tests.runtime.typed.drawing import Drawn, linked, printed
@@ -36,8 +36,9 @@ def test_gdb_prints_the_same(machine: str, seeds: int, tmp_path: Path) -> None:
             assert [str(image[name[:-2]].v.read_()) for name in drawn.names] == expected, seed
 
 
-def computed(sign: str, left: Object, right: Object) -> object:
-    return eval(f"left {sign} right", {"left": left, "right": right})
+def computed(sign: str, left: Object, right: Object) -> Object | bool:
+    found: Object | bool = eval(f"left {sign} right", {"left": left, "right": right})
+    return found
 
 
 @pytest.mark.parametrize("machine", NAMES)
@@ -52,16 +53,15 @@ def test_gdb_computes_the_same(machine: str, count: int, tmp_path: Path) -> None
     ]
     path = linked(tmp_path, machine, "\n".join(lines) + "\nvoid start(void) { for (;;); }")
     with open_image(path) as image:
-        pairs = []
+        pairs = list[tuple[str, str, str]]()
         while len(pairs) < count:
             sign, left, right = choose.choice(SIGNS), choose.randrange(64), choose.randrange(64)
             try:
                 found = computed(sign, image[f"x{left}"], image[f"x{right}"])
             except KinstError:  # a division by zero, or a shift by too many bits
                 continue
-            wanted = str(int(found)) if isinstance(found, bool) else str(found)
-            size = 4 if isinstance(found, bool) else found.type_.size
-            pairs.append((f"x{left} {sign} x{right}", wanted, str(size)))
+            shown = (str(int(found)), "4") if isinstance(found, bool) else (str(found), str(sizeof(found)))
+            pairs.append((f"x{left} {sign} x{right}", *shown))
         expressions = [text for one, _, _ in pairs for text in (one, f"sizeof({one})")]
         told = printed(path, expressions)
         assert list(zip([one for one, _, _ in pairs], told[::2], told[1::2], strict=True)) == pairs
