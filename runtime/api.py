@@ -136,8 +136,8 @@ class ImageFile:
 
         Example:
             >>> with open_image("samples/kernel-arm64.elf") as image:
-            ...     print(image.objects["vfs_walk"].type_)
-            int (const char *)
+            ...     print(image.objects["dir_ops"])
+            {vop_read = 0x40083020 <dir_read>, vop_write = 0x40083030 <dir_write>}
         """
         if self._objects is None:
             from kinst.runtime.tracing.python.typed_values import objects_of_file  # few programs look at them

@@ -40,8 +40,8 @@ class Objects:
     Example:
         >>> with open_image("samples/kernel-arm64.elf") as image, image.trace(machine=Machine(clock="icount")) as trace:
         ...     _ = trace.run()
-        ...     trace["vfs_walk"].type_.name
-        'int (const char *)'
+        ...     trace.objects["nodes"][3].v_attr.va_size
+        (u64) 36
     """
 
     def __init__(self, view: View, places: Places) -> None:

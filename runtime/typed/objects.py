@@ -182,7 +182,9 @@ class Object(Operators):
 
     def __repr__(self) -> str:
         place, kind = self._place_, describe(self._kind_)
-        if isinstance(strip(self._kind_), Integer | Float | EnumType | Pointer):
+        plain = strip(self._kind_)
+        is_text_array = isinstance(plain, Array) and plain.length is not None and is_text(plain.element)
+        if is_text_array or isinstance(plain, Integer | Float | EnumType | Pointer):
             try:
                 text = self.format_()
             except MemoryFaultError as error:
