@@ -27,7 +27,7 @@ SIGNS = ("+", "-", "*", "/", "%", "&", "|", "^", "<<", ">>", "==", "!=", "<", "<
 @pytest.mark.parametrize("seeds", draws(1, 40))
 def test_gdb_prints_the_same(machine: str, seeds: int, tmp_path: Path) -> None:
     for seed in range(seeds):
-        drawn = Drawn(seed, 12, has_quad=machine != "amd64")
+        drawn = Drawn(seed, 12 if seeds > 1 else 5, has_quad=machine != "amd64")
         path = linked(tmp_path, machine, drawn.source, *OPTIONS[seed % len(OPTIONS)])
         expected = printed(path, drawn.names)
         with open_image(path) as image:
@@ -42,7 +42,7 @@ def computed(sign: str, left: Object, right: Object) -> Object | bool:
 
 
 @pytest.mark.parametrize("machine", NAMES)
-@pytest.mark.parametrize("count", draws(100, 2000))
+@pytest.mark.parametrize("count", draws(30, 2000))
 def test_gdb_computes_the_same(machine: str, count: int, tmp_path: Path) -> None:
     choose = random.Random(count)
     values = [choose.choice((0, 1, -1, choose.randrange(-9, 9), choose.getrandbits(64))) for _ in range(64)]
@@ -66,6 +66,8 @@ def test_gdb_computes_the_same(machine: str, count: int, tmp_path: Path) -> None
         told = printed(path, expressions)
         assert list(zip([one for one, _, _ in pairs], told[::2], told[1::2], strict=True)) == pairs
         casts = [
-            (f"({kind}) x{at}", str(cast(kind, image[f"x{at}"]))) for at in range(64) for kind in INTEGERS[at % 4 :: 4]
+            (f"({kind}) x{at}", str(cast(kind, image[f"x{at}"])))
+            for at in range(count // 2)
+            for kind in INTEGERS[at % 4 :: 4]
         ]
         assert printed(path, [text for text, _ in casts]) == [text for _, text in casts]
