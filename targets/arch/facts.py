@@ -123,7 +123,7 @@ class ArchFacts:
        runtime/trap/arch           EMULATOR: the effects of displaced instructions (`Emulator`)
        runtime/unwinding/arch      STACK: what instructions do to the stack, and which are calls (`StackEffects`)
        runtime/paging              WALKER: page tables -> translations and faults (`Walker`)
-       runtime/readout/tables      READINGS: how a CPU may read Linux' page tables, which a core does not say (`Readings`)
+       runtime/readout/tables      READINGS: how CPUs may read Linux' page tables (`Readings`)
        runtime/machine/learning/arch  MACHINE: the time and calls of firmware in a copy of a CPU (`ScratchMachine`)
 
        Only if trampolines jump back (`return_breakpoint` is None), <name>_moved.py in runtime/trap/arch makes those of
