@@ -29,11 +29,26 @@ if TYPE_CHECKING:
     from kinst.runtime.tracing.hits import Hit, Place
     from kinst.runtime.tracing.host.ending import Ending
     from kinst.runtime.tracing.host.guest_view import GuestView
+    from kinst.runtime.tracing.python.typed_values import Arguments
     from kinst.runtime.tracing.results.recorded import Aggregated, FlamePicture, Probes, Record, Records
+    from kinst.runtime.typed.errors import MemoryFaultError, NoMemberError, NoNameError, OperandError, RangeError
+    from kinst.runtime.typed.image_objects import Objects
+    from kinst.runtime.typed.objects import Object
+    from kinst.runtime.typed.types import Type
+    from kinst.runtime.typed.walks import (
+        cast,
+        container_of,
+        follow,
+        hlist_for_each_entry,
+        list_for_each_entry,
+        offsetof,
+        sizeof,
+    )
     from kinst.targets.errors import KinstError
 
 __all__ = [
     "Aggregated",
+    "Arguments",
     "Attached",
     "Buffer",
     "Called",
@@ -46,20 +61,36 @@ __all__ = [
     "ImageFile",
     "KinstError",
     "Machine",
+    "MemoryFaultError",
+    "NoMemberError",
+    "NoNameError",
+    "Object",
+    "Objects",
+    "OperandError",
     "Options",
     "Place",
     "Probe",
     "Probes",
+    "RangeError",
     "Record",
     "Records",
     "Sweep",
     "Trace",
+    "Type",
     "attach",
+    "cast",
+    "container_of",
+    "follow",
+    "hlist_for_each_entry",
+    "list_for_each_entry",
+    "offsetof",
     "open_image",
+    "sizeof",
 ]
 
 _HOMES: Final = {
     "Aggregated": "kinst.runtime.tracing.results.recorded",
+    "Arguments": "kinst.runtime.tracing.python.typed_values",
     "Attached": "kinst.runtime.attached.attach",
     "Buffer": "kinst.runtime.machine.calling.arguments",
     "Called": "kinst.runtime.tracing.guests.calls",
@@ -72,16 +103,31 @@ _HOMES: Final = {
     "ImageFile": "kinst.runtime.api",
     "KinstError": "kinst.targets.errors",
     "Machine": "kinst.runtime.tracing.given",
+    "MemoryFaultError": "kinst.runtime.typed.errors",
+    "NoMemberError": "kinst.runtime.typed.errors",
+    "NoNameError": "kinst.runtime.typed.errors",
+    "Object": "kinst.runtime.typed.objects",
+    "Objects": "kinst.runtime.typed.image_objects",
+    "OperandError": "kinst.runtime.typed.errors",
     "Options": "kinst.runtime.tracing.given",
     "Place": "kinst.runtime.tracing.hits",
     "Probe": "kinst.runtime.providers.probe_table",
     "Probes": "kinst.runtime.tracing.results.recorded",
+    "RangeError": "kinst.runtime.typed.errors",
     "Record": "kinst.runtime.tracing.results.recorded",
     "Records": "kinst.runtime.tracing.results.recorded",
     "Sweep": "kinst.runtime.tracing.calls.sweep",
     "Trace": "kinst.runtime.trace",
+    "Type": "kinst.runtime.typed.types",
     "attach": "kinst.runtime.attached.attach",
+    "cast": "kinst.runtime.typed.walks",
+    "container_of": "kinst.runtime.typed.walks",
+    "follow": "kinst.runtime.typed.walks",
+    "hlist_for_each_entry": "kinst.runtime.typed.walks",
+    "list_for_each_entry": "kinst.runtime.typed.walks",
+    "offsetof": "kinst.runtime.typed.walks",
     "open_image": "kinst.runtime.api",
+    "sizeof": "kinst.runtime.typed.walks",
 }
 
 

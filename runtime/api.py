@@ -10,7 +10,8 @@ Nothing here prints. Every error that a user can cause is a `KinstError`. Severa
 each used by one thread.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -51,6 +52,10 @@ from kinst.runtime.tracing.request import Request
 from kinst.runtime.tracing.results.recorded import Probes
 from kinst.runtime.tracing.subject import Subject
 from kinst.runtime.tracing.tracing import Tracing
+from kinst.runtime.typed.image_objects import Objects
+from kinst.runtime.typed.objects import Object
+from kinst.targets.c_types import ImageTypes
+from kinst.targets.debuginfo.image_types import image_types
 from kinst.targets.errors import UsageError
 from kinst.targets.image import check_twice, open_to_run
 from kinst.targets.packed.reading import reading_of
@@ -102,6 +107,7 @@ class ImageFile:
         self.source = source  # the file, and where names for its code come from
         self.modules = modules  # kernel modules that it may load: names and files
         self._opened: Opened | None = open_source(source, read=open_to_run)
+        self._objects: Objects | None = None
         self._calls = KeptCalls()
         finalize(self, self._calls.close).atexit = False
 
@@ -113,7 +119,7 @@ class ImageFile:
 
     def close(self) -> None:
         """Forget what was read, and the machine of `call`. Runs that have begun keep what they need."""
-        self._opened = None
+        self._opened = self._objects = None
         self._calls.close()
 
     @property
@@ -122,6 +128,57 @@ class ImageFile:
         if self._opened is None:
             raise UsageError(f"{self.source.path}: was closed")
         return self._opened
+
+    @property
+    def objects(self) -> Objects:
+        """The image's variables, functions, constants and types, as typed values over what its file has: what they are
+        before anything runs. At link addresses.
+
+        Example:
+            >>> with open_image("samples/kernel-arm64.elf") as image:
+            ...     print(image.objects["dir_ops"])
+            {vop_read = 0x40083020 <dir_read>, vop_write = 0x40083030 <dir_write>}
+        """
+        if self._objects is None:
+            from kinst.runtime.tracing.python.typed_values import objects_of_file  # few programs look at them
+            from kinst.runtime.typed.image_memory import ImageMemory
+
+            memory = ImageMemory(self.opened.program.original)
+            self._objects = objects_of_file(self.opened, self._types(), memory, 0)
+        return self._objects
+
+    def _types(self) -> ImageTypes:
+        return image_types(self.opened.image, debug_file=self.source.debug_file, modules=dict(self.modules))
+
+    def __getitem__(self, name: str) -> Object:
+        """A variable, function or constant of the image, as its file has it: see `objects`."""
+        return self.objects[name]
+
+    def _ipython_key_completions_(self) -> list[str]:
+        """What IPython offers in `image["`."""
+        return self.objects._ipython_key_completions_()
+
+    @contextmanager
+    def read(self, source: str, *, bias: int | None = None) -> Iterator[Objects]:
+        """The image's variables, functions, constants and types, as typed values over memory that is elsewhere: a
+        context, in which a guest behind a stub is halted. The image need not be patched.
+
+        Args:
+            source: as of `kinst-run --read`: an ELF core, FILE@ADDRESS, gdb:HOST:PORT, or qmp:SOCKET.
+            bias: by how much it moved its virtual addresses; default: searched for.
+
+        Raises:
+            KinstError: the image is not in that memory, or it cannot be read.
+        """
+        from kinst.runtime.live.elsewhere import QmpSource  # few programs read what is elsewhere
+        from kinst.runtime.readout.sources import source_of
+        from kinst.runtime.readout.virtual_memory import VirtualMemory
+        from kinst.runtime.tracing.python.typed_values import objects_of_file
+
+        place = QmpSource(source) if source.startswith("qmp:") else source_of(source)
+        with place.open() as memory:
+            found = VirtualMemory(self.opened.program.original, memory, place.name, bias)
+            yield objects_of_file(self.opened, self._types(), found, found.bias)
 
     def probes(self, *descriptions: str) -> Probes:
         """The probes that descriptions match, with the identifiers that every command shows. Without descriptions:

@@ -36,6 +36,7 @@ from kinst.runtime.commandline.options import (
     parameter,
     run_options,
 )
+from kinst.runtime.commandline.shell_options import shell_actions, shell_options
 from kinst.runtime.commandline.snapshot_options import snapshot_actions, snapshot_options, with_machine_of_snapshot
 from kinst.runtime.commandline.stage_options import stage_options
 from kinst.runtime.commandline.values import disk, loaded, module, prompt, seconds, size, stage, typed
@@ -86,6 +87,7 @@ _OF_IMAGES: Final = (
     "gdb",
     "start",
     "snapshots",
+    "shell",
 )  # options
 # Options that --read cannot use.
 _OF_RUNS: Final = frozenset(_OF_IMAGES) - {"machine", "debug_file", "force_code", "modules", *READING}
@@ -129,6 +131,7 @@ class _Ordered(Command):
 @learn_options
 @stage_options
 @snapshot_options
+@shell_options
 @click.pass_context
 def run(ctx: click.Context, /, words: tuple[str, ...], **given: Any) -> None:  # one for each option
     """Run a kernel or firmware image, emulated, and D programs when probes fire.
@@ -215,7 +218,9 @@ def _run(request: Request, bounds: Limits, given: dict[str, Any], words: Sequenc
         report=given["report"],
         command=(_NAME, *words),
         call_each=given["call_each"],
-        takes_standard_input=request.call is None and "-" not in given[parameter(Origin.SCRIPT)],
+        takes_standard_input=given["shell"] is None
+        and request.call is None
+        and "-" not in given[parameter(Origin.SCRIPT)],
     )
     if given["is_top"]:
         return _watch(request, bounds, options, given)
@@ -351,7 +356,7 @@ def _request(ctx: click.Context, image: Path | None, arguments: tuple[str, ...],
     return Request(
         image=image,
         programs=tuple(programs),
-        actions=snapshot_actions(given),
+        actions=(*snapshot_actions(given), *shell_actions(given)),
         arguments=arguments,
         options=options,
         configuration=Configuration(

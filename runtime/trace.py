@@ -3,7 +3,7 @@
 import gc
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
@@ -25,6 +25,8 @@ from kinst.runtime.tracing.results.records import Kept, Reader
 from kinst.runtime.tracing.running import Running, Traced
 from kinst.runtime.tracing.tracer import Output
 from kinst.runtime.tracing.tracing import Tracing
+from kinst.runtime.typed.image_objects import Objects
+from kinst.runtime.typed.objects import Object
 from kinst.targets.errors import UsageError
 from kinst.targets.nearest import nearest
 from kinst.targets.signals import caught
@@ -37,6 +39,7 @@ class _Machine:
 
     traced: Traced
     guest: Guest | None  # None: QEMU runs it
+    objects: Callable[[], Objects]
     running: Running
     kept: Kept
     files: ExitStack  # of the report, which is in its place when this is closed
@@ -52,7 +55,9 @@ class Trace(Reader):
         kept, files = Kept(tracing.tracer, messages), ExitStack()
         output = kept if report is None else _reporting(kept, tracing, files.enter_context(replaced_file(report)))
         super().__init__(tracing.tracer, kept, output)
-        self._machine: _Machine | None = _Machine(tracing.traced, tracing.guest, tracing.start(output), kept, files)
+        self._machine: _Machine | None = _Machine(
+            tracing.traced, tracing.guest, lambda: tracing.objects, tracing.start(output), kept, files
+        )
         self._is_asked_to_stop = False
         self._last: End | None = None
         self.refusals = tracing.refusals  # a line for each description of which sites were refused
@@ -105,6 +110,22 @@ class Trace(Reader):
     def memory(self) -> GuestView:
         """The guest's memory, as the CPU sees it that ran last; under QEMU what never changes in the image."""
         return GuestView(self._surroundings.memory)
+
+    @property
+    def objects(self) -> Objects:
+        """The image's variables, functions, constants and types, as typed values over the guest's memory."""
+        return self._let.objects()
+
+    def __getitem__(self, name: str) -> Object:
+        """A variable, function or constant of the image, as a typed value: `trace["init_task"].comm`. See `Objects`."""
+        return self.objects[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.objects
+
+    def _ipython_key_completions_(self) -> list[str]:
+        """What IPython offers in `trace["`."""
+        return self.objects._ipython_key_completions_()
 
     @property
     def machine(self) -> str:

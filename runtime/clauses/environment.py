@@ -4,13 +4,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final, Protocol
 
 from kinst.runtime.hits.thread_ranges import ThreadRanges
-from kinst.runtime.providers.provider import Probe
+from kinst.runtime.providers.provider import Argument, Probe
 from kinst.runtime.trap.faults import Fault
 from kinst.runtime.trap.trap import Firing
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.values import dataclass
 
 CALLER: Final = "caller"  # the kind of an address in a stack after the first: one that a call returns to
+POINTER: Final = "pointer"  # the kind of an address in data: what is just behind a function is not that function's
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,6 +272,11 @@ class Environment(Protocol):
     @property
     def probe(self) -> Callable[[int], Probe | None]:
         """Gives the probe with an id; None if there is none."""
+        ...
+
+    @property
+    def arguments(self) -> Callable[[int], Sequence[Argument] | None]:
+        """Gives what a probe, by its identifier, says of its arguments; None: it does not say."""
         ...
 
     @property

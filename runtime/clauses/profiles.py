@@ -104,6 +104,9 @@ class OperatingSystem:
     # All of these change once the kernel has panicked, has printed so, and will not restart; empty: a panic is
     # unnoticed.
     panic: tuple[PanicSign, ...] = ()
+    # Variables -> their types in C, where they have been the same for long: BTF describes no variables but those that
+    # each CPU has.
+    variables: Mapping[str, str] = field(default_factory=dict)
 
 
 class BareProfile:

@@ -209,4 +209,20 @@ def linux_profile(guest: Guest) -> LinuxProfile | None:
 # kernel/panic.c: the CPU that panics writes its number into panic_cpu. Behind the last line ("---[ end Kernel panic"),
 # which a kernel that is to restart (panic_timeout) does not reach, it sets suppress_printk, which is set nowhere else.
 _PANIC: Final = (PanicSign("panic_cpu", 4, 0xFFFF_FFFF), PanicSign("suppress_printk", 4, 0))
-LINUX: Final = OperatingSystem("linux", "init_task", linux_profile, CONSTANTS, _PANIC)
+_VARIABLES: Final[dict[str, str]] = {
+    "init_task": "struct task_struct",
+    "init_mm": "struct mm_struct",
+    "init_net": "struct net",
+    "init_nsproxy": "struct nsproxy",
+    "init_pid_ns": "struct pid_namespace",
+    "init_user_ns": "struct user_namespace",
+    "init_uts_ns": "struct uts_namespace",
+    "jiffies": "unsigned long",
+    "jiffies_64": "unsigned long",
+    "modules": "struct list_head",
+    "super_blocks": "struct list_head",
+    "net_namespace_list": "struct list_head",
+    "saved_command_line": "char *",
+    "nr_cpu_ids": "unsigned int",
+}
+LINUX: Final = OperatingSystem("linux", "init_task", linux_profile, CONSTANTS, _PANIC, _VARIABLES)

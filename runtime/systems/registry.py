@@ -23,6 +23,12 @@ def panic_of(image: Image, wanted: str) -> tuple[PanicSign, ...]:
     return () if found is None else found.panic
 
 
+def variables_of(image: Image, wanted: str) -> Mapping[str, str]:
+    """Types of variables of that system in C, for images whose debug information does not give them."""
+    found = _system_of(image, wanted)
+    return {} if found is None else found.variables
+
+
 def _system_of(image: Image, wanted: str) -> OperatingSystem | None:
     there = (
         one for one in SYSTEMS if wanted in (AUTO, one.name) and image.symbols.address_of(one.evidence) is not None

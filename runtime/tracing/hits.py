@@ -2,10 +2,11 @@
 
 from collections.abc import Callable
 from enum import Enum
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from kinst.runtime.clauses.environment import Environment, Stack
 from kinst.runtime.clauses.guest.frame_names import frame_names
+from kinst.runtime.dlang.builtins import THREADS
 from kinst.runtime.providers.provider import Action, Probe
 from kinst.runtime.tracing.host.guest_view import GuestView
 from kinst.runtime.tracing.interventions import JUMP, OVERRIDE, REGISTER, SKIP, why_not
@@ -15,6 +16,12 @@ from kinst.runtime.trap.trap import Firing
 from kinst.targets.errors import MachineError, UsageError
 from kinst.targets.values import dataclass
 
+if TYPE_CHECKING:
+    from kinst.runtime.tracing.python.typed_values import Arguments
+    from kinst.runtime.typed.image_objects import Objects
+    from kinst.runtime.typed.objects import Object
+
+TypedValues = Callable[[], "Objects"]  # gives those of an image; raises UsageError: there is none
 _WORD: Final = (1 << 64) - 1
 
 
@@ -42,10 +49,10 @@ class Hit:
     the hit.
     """
 
-    __slots__ = ("_environment", "_firing", "memory", "regs")
+    __slots__ = ("_environment", "_firing", "_objects", "memory", "regs")
 
-    def __init__(self, environment: Environment) -> None:
-        self._environment = environment
+    def __init__(self, environment: Environment, objects: "TypedValues | None" = None) -> None:
+        self._environment, self._objects = environment, objects
         self._firing: Firing | None = None
         self.memory = GuestView(environment.memory)
         self.regs = Registers(self)
@@ -89,6 +96,35 @@ class Hit:
             return self._now().argument(index) & _WORD
         except Fault as fault:
             raise MachineError(f"{self.probe}: arg{index}: {fault.text or FAULT_TEXTS[fault.kind]}") from None
+
+    @property
+    def objects(self) -> "Objects":
+        """The image's variables, functions and types, as typed values: see `Objects`. Raises UsageError: there is no
+        image."""
+        if self._objects is None:
+            raise UsageError("typed values: there is no image whose types they could have")
+        return self._objects()
+
+    def __getitem__(self, name: str) -> "Object":
+        """A variable or function of the image, as the probed code would refer to it: see `Objects`."""
+        return self.objects.at(name, self.address)
+
+    @property
+    def args(self) -> "Arguments":
+        """D's args[]: the arguments as typed values, as debug information has their types; at a function's return the
+        offset and what it returned. They can be kept: what is in registers stays, what they point to is read when it is
+        asked for."""
+        from kinst.runtime.tracing.python.typed_values import Arguments  # few actions look at them
+
+        return Arguments(self.objects, self._environment.arguments(self.identifier), self.argument)
+
+    @property
+    def curthread(self) -> "Object | None":
+        """A pointer to the current thread's struct, D's curthread; NULL before there is one. None: no operating system
+        is known in the image, or no type of its threads."""
+        address = self._environment.profile.integer(self._now(), "curthread")
+        found = (self.objects.pointer(name, address, "curthread") for name in THREADS)
+        return next((one for one in found if one is not None), None)
 
     @property
     def returned(self) -> int:

@@ -2,6 +2,7 @@
 they describe."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from kinst.rewriter.naming.inline_probes import is_inline
@@ -10,7 +11,7 @@ from kinst.rewriter.naming.static_sites import static_records
 from kinst.rewriter.rewriting import Opened, open_source
 from kinst.runtime.dlang.builtins import FREEBSD
 from kinst.runtime.providers.plugged import asks_for
-from kinst.runtime.systems.registry import constants_of
+from kinst.runtime.systems.registry import constants_of, variables_of
 from kinst.runtime.tracing.guests.built import Build, Built, MakesProviders
 from kinst.runtime.tracing.images.beside_images import BesideImage, named_beside, open_beside
 from kinst.runtime.tracing.images.plug_ins import PlugIns
@@ -31,6 +32,7 @@ from kinst.targets.probe import PROVIDERS, ProbeName
 if TYPE_CHECKING:
     from kinst.runtime.tracing.guests.guest import Guest
     from kinst.runtime.tracing.images.plug_ins import MakeProviders
+    from kinst.runtime.typed.image_objects import Objects
 
 _WITH_SITES: Final = ("fbt", "kinst")  # their probes are addresses in code, as an image's static probes are
 # A line for each probe that was hit, those with the most hits first.
@@ -62,6 +64,7 @@ class ImageSubject:
         self._beside = _beside(request)
         self.programs = _programs(request, self._beside)
         self._opened: Opened | None = None
+        self._given, self._objects = opened, cache(self._made_objects)
         self.types: ImageTypes = NoImageTypes()
         self.constants: Mapping[str, int] = FREEBSD
         self.arch: ArchFacts = NO_IMAGE_ARCH
@@ -99,6 +102,23 @@ class ImageSubject:
         if not isinstance(build, MakesProviders):
             return None
         return lambda host, is_wanted: build.providers(host, is_wanted, descriptions)
+
+    def objects(self) -> "Objects":
+        """See `Subject`. Types are read even if no program needs them."""
+        return self._objects()
+
+    def _made_objects(self) -> "Objects":
+        from kinst.runtime.tracing.python.typed_values import objects_of  # few runs have any
+
+        assert self._built is not None, "load() comes first"
+        request, around = self._request, self._built.surroundings
+        opened = self._opened or self._given or open_source(source_of(request), read=open_to_run)
+        image, types = opened.image, self.types
+        if self._opened is None:
+            types = image_types(image, debug_file=request.debug_file, modules=dict(request.modules))
+        describe, variables = around.symbols.describe, variables_of(image, request.system)
+        places = around.locate, around.locate_beside
+        return objects_of(image.facts, types, around.memory, describe, *places, variables)
 
     @property
     def guest(self) -> "Guest | None":

@@ -1,6 +1,7 @@
 """Programs without an image: what they are compiled against, and a machine on which only time passes."""
 
 from collections.abc import Callable, Sequence
+from typing import NoReturn
 
 from kinst.runtime.clauses.guest.guest_memory import no_guest
 from kinst.runtime.clauses.scratch import Scratch
@@ -16,6 +17,7 @@ from kinst.runtime.tracing.host.surroundings import SCRATCH, Surroundings
 from kinst.runtime.tracing.request import Request
 from kinst.targets.arch.registry import NO_IMAGE_ARCH
 from kinst.targets.c_types import NoImageTypes
+from kinst.targets.errors import UsageError
 
 
 class NoImage:
@@ -32,6 +34,10 @@ class NoImage:
         self.arch = NO_IMAGE_ARCH
         self.types = NoImageTypes()
         self._clock = request.configuration.clock
+
+    def objects(self) -> NoReturn:
+        """See `Subject`. Raises UsageError."""
+        raise UsageError("typed values: there is no image whose types they could have")
 
     def load(self, descriptions: Sequence[str], warn: Callable[[str], None]) -> "Idle":
         """See `Subject`."""

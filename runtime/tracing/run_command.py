@@ -89,6 +89,18 @@ def attach_snapshots(tracing: Tracing) -> None:
             action.call.attach(tracing.guest.snapshots)
 
 
+def attach_shell(tracing: Tracing, output: Consumer) -> None:
+    """Tell the action of --shell how to end the run, and what was printed before."""
+    if not tracing.request.actions:
+        return
+    from kinst.runtime.tracing.python.shell import Shell
+
+    finish = tracing.traced.surroundings.host.finish
+    for action in tracing.request.actions:
+        if isinstance(action.call, Shell):
+            action.call.attach(lambda: finish(End.INTERRUPTED), lambda: tracing.tracer.read(output))
+
+
 def _subject(request: Request, build: "Build") -> Subject:
     from kinst.runtime.tracing.image_subject import ImageSubject
 
@@ -180,6 +192,7 @@ def _run(tracing: Tracing, output: Consumer, limits: Limits, options: RunOptions
     """Run to the end. `shows_console`: the guest's console goes to a terminal."""
     finish, keyboard = tracing.traced.surroundings.host.finish, tracing.traced.keyboard
     kind = StandardInput.NOTHING if keyboard is None else _standard_input(options, shows_console=shows_console)
+    attach_shell(tracing, output)
     running = tracing.start(output, is_live=shows_console or kind is not StandardInput.NOTHING)
     with ExitStack() as stack:
         end = lambda *_: finish(End.INTERRUPTED)  # noqa: E731

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from kinst.rewriter.rewriting import Opened
     from kinst.runtime.tracing.guests.guest import Guest
     from kinst.runtime.tracing.programs.inline_clauses import InlineClauses
+    from kinst.runtime.typed.image_objects import Objects
 
 
 class Subject(Protocol):
@@ -57,6 +58,10 @@ class Subject(Protocol):
     @property
     def refusals(self) -> Sequence[str]:
         """What was described but cannot be probed: a line each."""
+        ...
+
+    def objects(self) -> "Objects":
+        """The typed values of the image, once it is loaded. Raises UsageError: there is no image."""
         ...
 
     def load(self, descriptions: Sequence[str], warn: Callable[[str], None]) -> Traced:

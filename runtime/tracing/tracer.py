@@ -47,7 +47,7 @@ from kinst.runtime.machine.configuration import ClockKind, End
 from kinst.runtime.providers.dtrace import BEGIN, END, ERROR, TRACER_THREAD
 from kinst.runtime.providers.provider import Action, Identifiers, Probe
 from kinst.runtime.tracing.enablings import Enabled, Enablings
-from kinst.runtime.tracing.hits import Hit, PythonAction, enclosed
+from kinst.runtime.tracing.hits import Hit, PythonAction, TypedValues, enclosed
 from kinst.runtime.tracing.host.contract import blank_firing
 from kinst.runtime.tracing.host.destructive import DestructiveActions
 from kinst.runtime.tracing.host.ending import Ending
@@ -106,12 +106,14 @@ class Tracer:
         clock: ClockKind,
         warn: Callable[[str], None],
         *,
+        objects: TypedValues | None = None,
         records_time: bool = False,
         records_tasks: bool = False,
         records_hits: bool = False,
     ) -> None:
         """Nothing is compiled yet. Options that programs set must already be set. `warn` is called at once with
-        warnings that cannot wait for the output."""
+        warnings that cannot wait for the output. `objects` gives the typed values that Python's actions see."""
+        self._objects = objects
         self._host = surroundings.host
         self._providers = surroundings.providers
         self._output: Output | None = None  # None until BEGIN fires
@@ -131,6 +133,7 @@ class Tracer:
         self.now: Callable[[], int] = surroundings.timestamp or surroundings.host.now
         self.wall: Callable[[], int] = time.time_ns if clock is ClockKind.HOST else self._virtual_wall
         self.probe: Callable[[int], Probe | None] = surroundings.providers.probe
+        self.arguments = surroundings.providers.arguments
         self.records_time = records_time
         self.tasks = TasksSeen(self.profile, self.now) if records_tasks else None
         self.hits = HitsSeen(self.now(), self.now, self.tasks) if records_hits else None
@@ -287,7 +290,7 @@ class Tracer:
         description = action.description
         matching.match(description)  # raises DError, with the reason, if it matches nothing
         _, probes = matching.probes(description)
-        run = enclosed(Hit(self), action.call, lambda: self.state.is_tracing)
+        run = enclosed(Hit(self, self._objects), action.call, lambda: self.state.is_tracing)
         wrapped = matching.wrapped(description, run)
         self._interventions.of_action(action.interventions, description, probes, is_inlined=wrapped is not run)
         return Enabled(ClauseAction(wrapped), probes, matching.pattern(description))

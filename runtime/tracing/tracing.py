@@ -30,6 +30,7 @@ from kinst.targets.errors import KinstError
 if TYPE_CHECKING:
     from kinst.rewriter.rewriting import Opened
     from kinst.runtime.tracing.guests.guest import Guest
+    from kinst.runtime.typed.image_objects import Objects
 
 _EVERYTHING: Final = ("dtrace:::", "profile:::", "fbt:::", "sdt:::")  # what -l lists
 
@@ -138,6 +139,7 @@ class Tracing:
             self.options,
             clock,
             self._warn,
+            objects=self._subject.objects,
             records_time=self.request.records_time,
             records_tasks=self.request.records_tasks,
             records_hits=self.request.records_hits,
@@ -196,6 +198,11 @@ class Tracing:
     def guest(self) -> "Guest | None":
         """The guest; None without an image, and in a machine that is not ours."""
         return self._subject.guest
+
+    @property
+    def objects(self) -> "Objects":
+        """The typed values of the image. Raises UsageError: there is none."""
+        return self._subject.objects()
 
     def start(self, output: Output, *, is_live: bool = False) -> Running:
         """A run with this output. Nothing runs yet. Call `enable` before. `is_live`: the guest's console is on a

@@ -123,6 +123,7 @@ class ArchFacts:
        runtime/trap/arch           EMULATOR: the effects of displaced instructions (`Emulator`)
        runtime/unwinding/arch      STACK: what instructions do to the stack, and which are calls (`StackEffects`)
        runtime/paging              WALKER: page tables -> translations and faults (`Walker`)
+       runtime/readout/tables      READINGS: how CPUs may read Linux' page tables (`Readings`)
        runtime/machine/learning/arch  MACHINE: the time and calls of firmware in a copy of a CPU (`ScratchMachine`)
 
        Only if trampolines jump back (`return_breakpoint` is None), <name>_moved.py in runtime/trap/arch makes those of
@@ -173,6 +174,8 @@ class ArchFacts:
     pushed_return: int  # bytes of it that a call leaves there; arguments without a register are after them
     arguments: tuple[int, ...]  # integer argument registers
     return_value: int
+    char_is_signed: bool
+    long_double_is_x87: bool  # 80 bits, in 16 bytes; else it is IEEE 754's binary128
     c_registers: Mapping[str, int]  # what firmware or a kernel's start sets before C code runs
     c_symbols: Mapping[str, str]  # registers that hold the address of a symbol throughout a program
     unwind: UnwindFacts

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from kinst.rewriter.arch.registry import dissector, uses_of
-from kinst.runtime.clauses.environment import CALLER
+from kinst.runtime.clauses.environment import CALLER, POINTER
 from kinst.targets.elf.header import PT_LOAD, FileKind
 from kinst.targets.elf.symbols import (
     SHN_ABS,
@@ -114,7 +114,7 @@ class ImageSymbols:
         if kind in _MODULES:
             return self._image.module
         place = self.place(address)
-        if place is None:
+        if place is None or (kind == POINTER and link - place.start >= place.size):
             return f"{self._image.module}`{address:#x}"
         if kind == CALLER and link == place.start and self._follows_call(link):
             place = self.place(address - 1) or place

@@ -22,7 +22,7 @@ from kinst.runtime.dlang.syntax.macros import Macros
 from kinst.runtime.dlang.syntax.parser import parse
 from kinst.runtime.dlang.syntax.sugar import expand
 from kinst.runtime.dlang.types.types import CHAR, INT, LONG, STRING, DType
-from kinst.runtime.providers.provider import Probe
+from kinst.runtime.providers.provider import Argument, Probe
 from kinst.runtime.trap.faults import Fault, FaultKind
 from kinst.runtime.trap.trap import Enabling, Firing
 from kinst.runtime.trap.trap_frame import TrapFrame
@@ -164,6 +164,9 @@ class Environment:
 
     def probe(self, identifier: int) -> Probe | None:
         return Probe(identifier, "fbt", "kernel", "m" * 300, "entry") if identifier == 5 else None
+
+    def arguments(self, identifier: int) -> Sequence[Argument] | None:
+        return None
 
     def option(self, name: str) -> int:
         return self.options[name]
