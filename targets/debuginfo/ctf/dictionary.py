@@ -91,6 +91,7 @@ class Dictionary:
         self._records = Records(parts.format, parts.types)
         self._own_bit = 1 << (8 * parts.format.width - 1)
         self._built: dict[int, CType] = {}
+        self._wholes: dict[str, tuple[Dictionary, int]] = {}
         inside = self._records.names[self._records.names < _OUTSIDE]
         if int(inside.max()) >= max(len(parts.strings), 1):
             raise ValueError("damaged: a type's name is beyond its strings")
@@ -126,6 +127,9 @@ class Dictionary:
         kind = _KINDS.get(keyword)
         if kind is None:
             found = next((number for one in _PLAIN for number in self._numbers(name, one)), None)
+            home, whole = self._whole(name)
+            if found is not None and home is self and self._records.kinds[found] == Kind.INTEGER:
+                found = whole or found
         else:
             found = next(iter(self._numbers(tag.strip(), kind)), None)
             found = next(self._declarations(tag.strip(), kind), None) if found is None else found
@@ -329,18 +333,25 @@ class Dictionary:
             return dictionary.type(kind), first, width or None
         if record is not None and record.kind is Kind.INTEGER and record.value:
             _, first, width = dictionary._records.encoding(record)
-            if width and width != 8 * record.value:
-                return dictionary._whole(record) or self.type(number), first, width
+            home, whole = dictionary._whole(dictionary.text(record.name))
+            if whole and width and width != 8 * home._records[whole].value:
+                return home._own(whole, 0), first, width
         return self.type(number), 0, None
 
-    def _whole(self, record: Record) -> CType | None:
-        """The type that a bit-field was declared with: Sun's formats have an integer of its name and of fewer bits."""
-        records = self._records
-        for other in self._numbers(self.text(record.name), Kind.INTEGER):
-            whole = records[other]
-            if records.encoding(whole)[2] == 8 * whole.value:
-                return self._own(other, 0)
-        return None
+    def _whole(self, name: str) -> "tuple[Dictionary, int]":
+        """Where the integer type of that name is; 0: nowhere. Sun's formats have an integer of its name and of fewer
+        bits, and perhaps bytes, for each bit-field."""
+        found = self._wholes.get(name)
+        if found is None:
+            records = self._records
+            own = max(self._numbers(name, Kind.INTEGER), key=lambda one: records.encoding(records[one])[2], default=0)
+            bits = records.encoding(records[own])[2] if own else 0
+            found = self, own if bits and bits == 8 * records[own].value else 0
+            if self.parent is not None:
+                home, other = self.parent._whole(name)
+                found = found if not other or bits > 8 * home._records[other].value else (home, other)
+            self._wholes[name] = found
+        return found
 
 
 def _dimensions(lengths: list[int | None], order: ArrayOrder) -> list[int | None]:
