@@ -236,6 +236,10 @@ class ImageTypes(Protocol):
         everything was found, or if there is no reason to give."""
         ...
 
+    def sources(self) -> Iterator[str]:
+        """Where types come from, as lines."""
+        ...
+
 
 class NoImageTypes:
     """`ImageTypes` of no image, or of one without names: nothing is found, and nothing is missing."""
@@ -259,3 +263,7 @@ class NoImageTypes:
     def obstacle(self) -> str:
         """An empty text: nothing more could be known."""
         return ""
+
+    def sources(self) -> Iterator[str]:
+        """An empty iterator."""
+        return iter(())

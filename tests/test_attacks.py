@@ -124,6 +124,14 @@ ATTACKS: tuple[Attack, ...] = (
         ("runtime/input/test_expression.py::test_no_line_takes_long",),
     ),
     (
+        "CTF lies: its header, its archive, its compression, a parent that it names, symbols that are not its own",
+        (
+            "targets/debuginfo/test_ctf_formats.py::test_what_is_damaged_is_one_line",
+            "targets/debuginfo/test_ctf_formats.py::test_files_that_continue_one_another_are_read_once",
+            "targets/debuginfo/test_ctf_formats.py::test_types_of_other_symbols_are_not_believed",
+        ),
+    ),
+    (
         "a kernel's own tables are forged: kallsyms, BTF, tracepoints, system calls",
         ("fuzz/test_fuzz.py::test_what_was_found_stays_mended", "targets/test_kallsyms.py::test_damage_is_no_crash"),
     ),
@@ -157,7 +165,7 @@ ATTACKS: tuple[Attack, ...] = (
 )
 # What the fuzzers go on with: all that a stranger's file, guest or answer can be.
 FUZZED = {
-    *("headers", "manifests", "dwarf", "btf", "symbols", "kallsyms", "tracepoints", "system-calls"),
+    *("headers", "manifests", "dwarf", "btf", "ctf", "symbols", "kallsyms", "tracepoints", "system-calls"),
     *("modules", "trees", "input", "caches", "traffic", "pci", "virtio", "code", "programs"),
     *("breakpoints", "counted", "looked-at", "walks", "budgets", "registers", "rings"),
     *("image-files", "hex-lines", "beside", "names", "boards", "board-trees"),

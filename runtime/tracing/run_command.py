@@ -115,6 +115,7 @@ def _warn(line: str) -> None:
 
 def enable(tracing: Tracing, options: RunOptions) -> None:
     """Enable the programs, and print what they matched and what was refused. Raises KinstError."""
+    _print_sources(tracing, options)
     for program, count in tracing.enable():
         if not tracing.options.is_on("quiet"):  # read for each program: a pragma may have set it
             click.echo(f"{_NAME}: {program.title} matched {count} probe{'' if count == 1 else 's'}", err=True)
@@ -128,12 +129,19 @@ def enable(tracing: Tracing, options: RunOptions) -> None:
 
 def _list(tracing: Tracing, options: RunOptions, *, has_programs: bool) -> None:
     tracing.check()
+    _print_sources(tracing, options)
     providers = tracing.traced.surroundings.providers
     rows = table(providers, tracing.listed(), tracing.matching.argument_types, is_verbose=options.is_verbose)
     sys.stdout.writelines(rows)
     for fields, why in tracing.unmatched() if has_programs else ():
         click.echo(f"{_NAME}: failed to match {fields}: No probe matches description{why and ': '}{why}", err=True)
     _print_refusals(tracing)
+
+
+def _print_sources(tracing: Tracing, options: RunOptions) -> None:
+    if options.is_verbose:
+        for line in tracing.type_sources():
+            click.echo(f"{_NAME}: {line}", err=True)
 
 
 def _print_refusals(tracing: Tracing) -> None:

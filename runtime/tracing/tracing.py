@@ -172,6 +172,10 @@ class Tracing:
         """The sites that were refused: a line for each description of which something was."""
         return tuple(self._subject.refusals)
 
+    def type_sources(self) -> list[str]:
+        """Where types come from: a line for each file that has any."""
+        return list(self._subject.types.sources())
+
     def explained(self) -> list[str]:
         """How the hits of each clause, and of each site, are delivered: a line each (-x explain)."""
         guest = self.guest

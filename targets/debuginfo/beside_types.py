@@ -50,3 +50,7 @@ class BesideTypes:
     def obstacle(self) -> str:
         """See `ImageTypes`."""
         return next(filter(None, (one.obstacle() for one in self._of(""))), "")
+
+    def sources(self) -> "Iterator[str]":
+        """See `ImageTypes`."""
+        return chain.from_iterable(one.sources() for one in self._of(""))

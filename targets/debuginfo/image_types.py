@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinst.targets.c_types import CType, EnumType, Function, ImageTypes, Symbol
+from kinst.targets.debuginfo.ctf.types import SECTIONS as CTF_SECTIONS
+from kinst.targets.debuginfo.ctf.types import CtfTypes, ParentOf
 from kinst.targets.debuginfo.debugfile import find_debug
 from kinst.targets.debuginfo.dwarf.sections import DebugSections
 from kinst.targets.debuginfo.dwarf.types import is_complete
@@ -56,10 +58,11 @@ def image_types(
     """
     debug, why_none = _debug(image, debug_file)
     elf: ElfLike = image
-    if debug_file is not None and not any(section.name == ".BTF" for section in image.sections):
+    if debug_file is not None and not any(section.name in (".BTF", *CTF_SECTIONS) for section in image.sections):
         elf = open_elf(debug_file)
-    kernel = FileTypes(elf, image.module, debug)
-    others = {name: _module_types(name, path, kernel) for name, path in modules.items()}
+    others: dict[str, FileTypes] = {}
+    kernel = FileTypes(elf, image.module, debug, parent_of=_parents(others))
+    others |= {name: _module_types(name, path, kernel, others) for name, path in modules.items()}
     symbols = image.symbols if debug_file is None else image.symbols.joined(debug.symbols)
     return _ImageTypes(image.module, symbols, kernel, others, lambda: why_none or _why_split(debug))
 
@@ -83,9 +86,21 @@ def _why_split(debug: DebugSections) -> str:
     return ""
 
 
-def _module_types(name: str, path: Path, kernel: FileTypes) -> FileTypes:
+def _module_types(name: str, path: Path, kernel: FileTypes, others: Mapping[str, FileTypes]) -> FileTypes:
     elf = open_elf(path)
-    return FileTypes(elf, name, DebugSections(elf), lambda: kernel.btf)
+    return FileTypes(elf, name, DebugSections(elf), lambda: kernel.btf, _parents(others, kernel))
+
+
+def _parents(others: Mapping[str, FileTypes], kernel: FileTypes | None = None) -> ParentOf:
+    """Whose CTF is continued, by the name in it: a module's (illumos' unix is a child of genunix), or the kernel's."""
+
+    def parent_of(name: str) -> CtfTypes | None:
+        found = others.get(name)
+        if found is None and kernel is not None and name in ("kernel", kernel.module):
+            found = kernel
+        return None if found is None else found.ctf
+
+    return parent_of
 
 
 class _ImageTypes:
@@ -155,9 +170,19 @@ class _ImageTypes:
         """Of the image's own files; its .BTF, which is asked first, before its DWARF."""
         asked = (kind for (name, _), kind in self._types.items() if name.partition(" ")[0] in _KEYWORDS)
         if all(kind is not None and is_complete(kind) for kind in asked) or self._kernel.btf is not None:
-            return ""
+            return self._kernel.why_untyped
         damage = self._kernel.damage
-        return str(damage) if damage is not None else self._why_no_dwarf()
+        if damage is not None:
+            return str(damage)
+        return self._kernel.why_untyped if self._kernel.ctf is not None else self._why_no_dwarf()
+
+    def sources(self) -> Iterator[str]:
+        """A line for each file that has types; for an image that has none, what it lacks."""
+        for file in self._files.values():
+            if source := file.source():
+                yield f"types of {file.module}: {source}"
+            elif file is self._kernel:
+                yield f"types of {file.module}: none: {file.elf.path.name} has no .BTF, DWARF or CTF"
 
     def _files_of(self, module: str) -> list[FileTypes]:
         if not module:

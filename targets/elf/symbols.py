@@ -178,7 +178,13 @@ def read_symbols(data: NDArray[np.uint8], header: ElfHeader, sections: tuple[Sec
     for kind in (SHT_SYMTAB, SHT_DYNSYM):
         for section in sections:
             if section.kind == kind and section.size:
-                found = found.joined(_symbol_section(data, section, sections))
+                found = found.joined(symbols_in(data, header, section, sections))
+    return found
+
+
+def symbols_in(data: NDArray[np.uint8], header: ElfHeader, section: Section, sections: tuple[Section, ...]) -> Symbols:
+    """The symbols of one table, as `read_symbols` has them."""
+    found = _symbol_section(data, section, sections)
     return _placed(found, sections) if header.kind is FileKind.REL else found
 
 

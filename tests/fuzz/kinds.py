@@ -5,6 +5,7 @@ from typing import Final
 from tests.fuzz.boards import BOARD_TREES, BOARDS
 from tests.fuzz.caches import CACHES
 from tests.fuzz.code import CODE
+from tests.fuzz.ctf import CTF
 from tests.fuzz.debuggers import DEBUGGERS
 from tests.fuzz.host_code import HOST_CODE
 from tests.fuzz.image_files import BESIDE, HEX_LINES, IMAGE_FILES
@@ -33,6 +34,7 @@ KINDS: Final[dict[str, Kind]] = {
         BESIDE,
         DWARF,
         BTF,
+        CTF,
         SYMBOLS,
         NAMES,
         TRAFFIC,

@@ -78,6 +78,9 @@ class Image:
     def obstacle(self) -> str:
         return ""
 
+    def sources(self) -> Iterator[str]:
+        return iter(())
+
 
 class Probes:
     """BEGIN has no arguments, fbt two; mixed: matches probes of different arguments, zero: none."""

@@ -43,6 +43,9 @@ class Image:
     def obstacle(self) -> str:
         return ""
 
+    def sources(self) -> Iterator[str]:
+        return iter(())
+
 
 class Program:
     """A program of declarations."""
