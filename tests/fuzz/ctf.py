@@ -4,11 +4,11 @@ import shutil
 import subprocess
 import tempfile
 import zlib
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Final
 
-from kinst.rewriter.cli import list_probes as kinst_list
 from kinst.runtime.cli import run as kinst_run
 from kinst.targets.c_types import (
     Aggregate,
@@ -17,13 +17,18 @@ from kinst.targets.c_types import (
     CType,
     EnumType,
     Function,
+    ImageTypes,
     Integer,
     IntegerKind,
     Member,
     Pointer,
     Qualified,
     Typedef,
+    size_of,
 )
+from kinst.targets.debuginfo.image_types import image_types
+from kinst.targets.errors import ImageError
+from kinst.targets.image import open_image
 from tests.fuzz.bytes_changed import Damage, damages
 from tests.fuzz.kind import Kind, command
 from tests.targets.debuginfo.ctf_writer import SUN2, SUN3, Writer
@@ -119,12 +124,54 @@ def _image(damage: Damage) -> bytes:
 
 
 def _damaged(damage: Damage, folder: Path) -> None:
-    image = folder / "image.elf"
-    image.write_bytes(_image(damage))
-    command(kinst_run, "-lv", image, "-n", "fbt:::entry")
-    for program in _PROGRAMS:
-        command(kinst_run, "-e", image, "-n", program)
-    command(kinst_list, image, "fbt:::")
+    """Everything is asked of the reader; of a damage in one place, the commands as well, which take longer."""
+    path = folder / "image.elf"
+    path.write_bytes(_image(damage))
+    with suppress(ImageError):
+        _ask(image_types(open_image(path)))
+    if len(damage.changes) == 1:
+        command(kinst_run, "-lv", path, "-n", "fbt:::entry")
+        for program in _PROGRAMS:
+            command(kinst_run, "-e", path, "-n", program)
+
+
+def _ask(types: ImageTypes) -> None:
+    for name in (
+        "struct outer",
+        "struct inner",
+        "union both",
+        "struct hidden",
+        "enum mode",
+        "user_t",
+        "count_t",
+        "int",
+    ):
+        _walk(types.type_named(name), 6)
+    for name in ("first", "second", "start", "local"):
+        _walk(types.function(name), 6)
+    for name in ("variable", "table", "hook", "both", "user", "first"):
+        symbol = types.symbol(name)
+        _walk(None if symbol is None else symbol.type, 6)
+    types.enumerator("FAST")
+    assert isinstance(types.obstacle(), str) and list(types.sources())
+
+
+def _walk(kind: CType | None, depth: int) -> None:
+    """Look at all that a type is made of."""
+    if kind is None or not depth:
+        return
+    size_of(kind)
+    match kind:
+        case Pointer(target) | Typedef(_, target) | Qualified(target) | Array(target):
+            _walk(target, depth - 1)
+        case Function(result, parameters):
+            for one in (result, *(parameters or ())[:50]):
+                _walk(one, depth - 1)
+        case Aggregate() as aggregate:
+            for member in (aggregate.members or ())[:50]:
+                _walk(member.type, depth - 1)
+        case _:
+            pass
 
 
 CTF: Final = Kind("ctf", damages(3), _damaged)
