@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from kinst.runtime.tracing.hits import Hit, Place
     from kinst.runtime.tracing.host.ending import Ending
     from kinst.runtime.tracing.host.guest_view import GuestView
-    from kinst.runtime.tracing.python.typed_values import Arguments
     from kinst.runtime.tracing.results.recorded import Aggregated, FlamePicture, Probes, Record, Records
+    from kinst.runtime.tracing.typed_values import Arguments
     from kinst.runtime.typed.errors import MemoryFaultError, NoMemberError, NoNameError, OperandError, RangeError
     from kinst.runtime.typed.image_objects import Objects
     from kinst.runtime.typed.objects import Object
@@ -90,7 +90,7 @@ __all__ = [
 
 _HOMES: Final = {
     "Aggregated": "kinst.runtime.tracing.results.recorded",
-    "Arguments": "kinst.runtime.tracing.python.typed_values",
+    "Arguments": "kinst.runtime.tracing.typed_values",
     "Attached": "kinst.runtime.attached.attach",
     "Buffer": "kinst.runtime.machine.calling.arguments",
     "Called": "kinst.runtime.tracing.guests.calls",

@@ -140,7 +140,7 @@ class ImageFile:
             {vop_read = 0x40083020 <dir_read>, vop_write = 0x40083030 <dir_write>}
         """
         if self._objects is None:
-            from kinst.runtime.tracing.python.typed_values import objects_of_file  # few programs look at them
+            from kinst.runtime.tracing.typed_values import objects_of_file  # few programs look at them
             from kinst.runtime.typed.image_memory import ImageMemory
 
             memory = ImageMemory(self.opened.program.original)
@@ -173,7 +173,7 @@ class ImageFile:
         from kinst.runtime.live.elsewhere import QmpSource  # few programs read what is elsewhere
         from kinst.runtime.readout.sources import source_of
         from kinst.runtime.readout.virtual_memory import VirtualMemory
-        from kinst.runtime.tracing.python.typed_values import objects_of_file
+        from kinst.runtime.tracing.typed_values import objects_of_file
 
         place = QmpSource(source) if source.startswith("qmp:") else source_of(source)
         with place.open() as memory:

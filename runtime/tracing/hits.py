@@ -17,7 +17,7 @@ from kinst.targets.errors import MachineError, UsageError
 from kinst.targets.values import dataclass
 
 if TYPE_CHECKING:
-    from kinst.runtime.tracing.python.typed_values import Arguments
+    from kinst.runtime.tracing.typed_values import Arguments
     from kinst.runtime.typed.image_objects import Objects
     from kinst.runtime.typed.objects import Object
 
@@ -114,7 +114,7 @@ class Hit:
         """D's args[]: the arguments as typed values, as debug information has their types; at a function's return the
         offset and what it returned. They can be kept: what is in registers stays, what they point to is read when it is
         asked for."""
-        from kinst.runtime.tracing.python.typed_values import Arguments  # few actions look at them
+        from kinst.runtime.tracing.typed_values import Arguments  # few actions look at them
 
         return Arguments(self.objects, self._environment.arguments(self.identifier), self.argument)
 

@@ -108,7 +108,7 @@ class ImageSubject:
         return self._objects()
 
     def _made_objects(self) -> "Objects":
-        from kinst.runtime.tracing.python.typed_values import objects_of  # few runs have any
+        from kinst.runtime.tracing.typed_values import objects_of  # few runs have any
 
         assert self._built is not None, "load() comes first"
         request, around = self._request, self._built.surroundings
