@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from kinst.runtime.api import ImageFile, open_image
     from kinst.runtime.attached.attach import Attached, attach
     from kinst.runtime.machine.calling.arguments import Buffer
+    from kinst.runtime.machine.calling.called import Called
     from kinst.runtime.machine.configuration import End
     from kinst.runtime.machine.disk import Disk
     from kinst.runtime.providers.probe_table import Probe
     from kinst.runtime.trace import Trace
     from kinst.runtime.tracing.calls.sweep import Sweep
     from kinst.runtime.tracing.given import Machine, Options
-    from kinst.runtime.tracing.guests.calls import Called
     from kinst.runtime.tracing.hits import Hit, Place
     from kinst.runtime.tracing.host.ending import Ending
     from kinst.runtime.tracing.host.guest_view import GuestView
@@ -93,7 +93,7 @@ _HOMES: Final = {
     "Arguments": "kinst.runtime.tracing.typed_values",
     "Attached": "kinst.runtime.attached.attach",
     "Buffer": "kinst.runtime.machine.calling.arguments",
-    "Called": "kinst.runtime.tracing.guests.calls",
+    "Called": "kinst.runtime.machine.calling.called",
     "Disk": "kinst.runtime.machine.disk",
     "End": "kinst.runtime.machine.configuration",
     "Ending": "kinst.runtime.tracing.host.ending",

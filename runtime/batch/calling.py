@@ -10,10 +10,10 @@ from kinst.rewriter.listing import instruction_rows
 from kinst.runtime.api import ImageFile, open_image
 from kinst.runtime.batch.rows import Answer, Outcome, Row
 from kinst.runtime.batch.tasks import Call, InputFile, Places
+from kinst.runtime.machine.calling.called import Called
 from kinst.runtime.machine.calling.template import parse_call
 from kinst.runtime.tracing.calls.sweep import Sweep
 from kinst.runtime.tracing.given import Machine
-from kinst.runtime.tracing.guests.calls import Called
 from kinst.targets.errors import KinstError
 from kinst.targets.image import module_name
 

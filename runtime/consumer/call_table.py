@@ -8,8 +8,8 @@ from kinst.runtime.machine.calling.arguments import shown
 from kinst.targets.visible import visible
 
 if TYPE_CHECKING:
+    from kinst.runtime.machine.calling.called import Called
     from kinst.runtime.machine.calling.template import Call
-    from kinst.runtime.tracing.guests.calls import Called
 
 _HEADER: Final = f"{'RESULT':>18} {'INSTRUCTIONS':>13}  CALL\n"
 _COLUMNS: Final = ("call", "result", "end", "fault", "address", "symbol", "instructions", "nanoseconds")

@@ -1,5 +1,6 @@
 """Command line -> kinst-fuzz."""
 
+import json
 import signal
 import sys
 import time
@@ -82,6 +83,7 @@ _EXAMPLES: Final = (
     help="The largest input, in bytes; else 4096.",
 )
 @option("--timeout", group=_HOW, default="10ms", metavar="T", help="A call hangs after this machine time; else 10ms.")
+@shared.form(["text", "json"], "text, or json: one object at the end.")
 @shared.symbols()
 @shared.debug_file()
 @shared.quiet("No progress on stderr.")
@@ -163,12 +165,16 @@ def _run(fuzzer: "Fuzzer", target: "Target", given: dict[str, Any]) -> int:
     seconds = None if given["duration"] is None else seconds_of("--time", given["duration"])
     status = _Status(fuzzer, is_shown=not given["quiet"] and sys.stderr.isatty())
 
+    values: list[dict[str, str]] = []
+
     def told(found: "bytes | Finding | None") -> None:
         status.show()
         if isinstance(found, Finding):
             path = None if given["crashes"] is None else keep_input(given["crashes"], found.data, f"{found.kind[0]}-")
             status.hide()
-            click.echo(_line(found, target, path))
+            values.append(_value(found, target, path))
+            if given["form"] == "text":
+                click.echo(_line(values[-1]))
         elif found is not None and given["corpus"] is not None:
             keep_input(given["corpus"], found)
 
@@ -176,21 +182,31 @@ def _run(fuzzer: "Fuzzer", target: "Target", given: dict[str, Any]) -> int:
         fuzzer.run(given["runs"], seconds, told)
     status.hide()
     progress = fuzzer.progress
-    click.echo(
-        f"{progress.calls:,} calls: {len(progress.kept):,} inputs that reach something new, "
-        f"{progress.edges:,} pairs of blocks, {len(progress.findings):,} that crash or hang"
-    )
+    if given["form"] == "json":
+        counts = {"calls": progress.calls, "inputs": len(progress.kept), "pairs": progress.edges}
+        click.echo(json.dumps(counts | {"findings": values}, indent=2))
+    else:
+        click.echo(
+            f"{progress.calls:,} calls: {len(progress.kept):,} inputs that reach something new, "
+            f"{progress.edges:,} pairs of blocks, {len(progress.findings):,} that crash or hang"
+        )
     if not given["quiet"]:
         click.echo(f"{_NAME}: {status.rate():,.0f} calls a second", err=True)
     return _FOUND if progress.findings else 0
 
 
-def _line(found: "Finding", target: "Target", path: Path | None) -> str:
+def _value(found: "Finding", target: "Target", path: Path | None) -> dict[str, str]:
+    """A finding: its kind, what happened, the call as kinst-run takes it, and the file that has the input."""
     from kinst.runtime.fuzzing.target import described
     from kinst.targets.visible import visible
 
-    kept = "" if path is None else f"\n    {visible(str(path))}"
-    return f"{found.kind[0]}: {described(found.called)}\n    {visible(target.shown(found.data))}{kept}"
+    value = {"kind": found.kind[0], "what": described(found.called), "call": visible(target.shown(found.data))}
+    return value if path is None else value | {"file": visible(str(path))}
+
+
+def _line(value: dict[str, str]) -> str:
+    kept = f"\n    {value['file']}" if "file" in value else ""
+    return f"{value['kind']}: {value['what']}\n    {value['call']}{kept}"
 
 
 class _Status:

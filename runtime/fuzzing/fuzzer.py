@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from kinst.runtime.engine.host.edges import EDGES
 from kinst.runtime.fuzzing.mutating import Mutator
 from kinst.runtime.fuzzing.target import Target, kind_of, smaller
+from kinst.runtime.machine.calling.called import Called
 from kinst.runtime.machine.configuration import End
-from kinst.runtime.tracing.guests.calls import Called
 from kinst.targets.values import dataclass
 
 _FIRST: Final = (b"\0", bytes(16), b"0")  # inputs where nobody gives any

@@ -4,6 +4,7 @@ These are the changes of AFL's havoc stage. No kept package has them for an inte
 and python-afl an AFL that is installed.
 """
 
+import re
 from collections.abc import Callable, Sequence
 from random import Random
 from typing import Final
@@ -15,6 +16,7 @@ _INTERESTING: Final = (
     *(((1 << 8 * size - 1) - 1).to_bytes(size, order) for size in (2, 4, 8) for order in ("little", "big")),
     *(b"\xff" * size for size in (2, 4, 8)),
 )
+_DIGITS: Final = re.compile(rb"[0-9]{1,20}")
 _MOST_CHANGES: Final = 5  # as a power of two
 _LARGEST_STEP: Final = 35  # that is added to a number
 _LARGEST_BLOCK: Final = 64  # bytes
@@ -28,7 +30,7 @@ class Mutator:
         self._draw, self._largest, self._words = draw, largest, [one for one in words if one]
         self._changes: tuple[Callable[[bytearray], None], ...] = (
             *(self._flip_bit, self._set_byte, self._step, self._interesting, self._delete, self._duplicate),
-            *(self._insert, self._overwrite, self._copy, self._truncate),
+            *(self._insert, self._overwrite, self._copy, self._truncate, self._decimal),
             *((self._word, self._word) if self._words else ()),
         )
 
@@ -39,7 +41,7 @@ class Mutator:
         if len(others) > 1 and draw.random() < 0.15:
             other = draw.choice(others)
             content[draw.randrange(len(content) + 1) :] = other[draw.randrange(len(other) + 1) :]
-        for _ in range(1 << draw.randrange(_MOST_CHANGES)):
+        for _ in range(1 << min(draw.randrange(_MOST_CHANGES), draw.randrange(_MOST_CHANGES))):
             draw.choice(self._changes)(content)
         return bytes(content[: self._largest])
 
@@ -91,6 +93,16 @@ class Mutator:
         if len(content) > 1:
             start, end = self._block(content)
             del content[start:end]
+
+    def _decimal(self, content: bytearray) -> None:
+        """Change a number in digits: to its neighbour, its square, or one of any size."""
+        numbers = list(_DIGITS.finditer(content))
+        if not numbers:
+            return
+        found, draw = self._draw.choice(numbers), self._draw
+        value = int(found[0])
+        values = value + 1, max(0, value - 1), value * value, value * 10, (1 << draw.randrange(65)) - draw.randrange(2)
+        content[found.start() : found.end()] = str(draw.choice(values)).encode()
 
     def _truncate(self, content: bytearray) -> None:
         if len(content) > 1:

@@ -3,12 +3,13 @@
 from collections.abc import Sequence
 from typing import Final
 
-from kinst.runtime.engine.edge_map import EdgeMap
+from kinst.runtime.engine.covered.edge_map import EdgeMap
 from kinst.runtime.machine.calling.arguments import Argument, Buffer, Hole, Written
+from kinst.runtime.machine.calling.called import Called
 from kinst.runtime.machine.calling.template import Call, CallTemplate, made, parse_template
 from kinst.runtime.machine.configuration import End
 from kinst.runtime.machine.hooks import NO_HOOKS
-from kinst.runtime.tracing.guests.calls import Called, Calls
+from kinst.runtime.tracing.guests.calls import Calls
 from kinst.targets.errors import UsageError
 
 _DATA, _TEXT, _SIZE = "data", "text", "size"

@@ -7,6 +7,7 @@ from kinst.rewriter.commandline.command import Command
 from kinst.rewriter.inlining import inlinecall_cli
 from kinst.runtime.batch.cli import batch as kinst_batch
 from kinst.runtime.cli import run as kinst_run
+from kinst.runtime.fuzzing.cli import fuzz as kinst_fuzz
 
 COMMANDS: dict[str, Command] = {
     "kinst-rewrite": cli.rewrite,
@@ -15,6 +16,7 @@ COMMANDS: dict[str, Command] = {
     "kinst-inlinecall": inlinecall_cli.inlinecall,
     "kinst-run": kinst_run,
     "kinst-batch": kinst_batch,
+    "kinst-fuzz": kinst_fuzz,
 }
 
 

@@ -49,6 +49,6 @@ def command(main: click.Command, *words: str | Path) -> Result:
         raise result.exception
     if "internal error" in result.stderr:
         raise Finding("\n".join(result.stderr.splitlines()[-5:]))
-    if result.exit_code not in (0, 1, 2, GuestError.exit_code, NothingLeftError.exit_code):
+    if result.exit_code not in (0, 1, 2, 3, GuestError.exit_code, NothingLeftError.exit_code):
         raise Finding(f"exit status {result.exit_code}")
     return result

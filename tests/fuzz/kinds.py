@@ -4,6 +4,7 @@ from typing import Final
 
 from tests.fuzz.boards import BOARD_TREES, BOARDS
 from tests.fuzz.caches import CACHES
+from tests.fuzz.calls import CALLS, CALLS_MADE
 from tests.fuzz.code import CODE
 from tests.fuzz.ctf import CTF
 from tests.fuzz.debuggers import DEBUGGERS
@@ -56,6 +57,8 @@ KINDS: Final[dict[str, Kind]] = {
         RINGS,
         DEBUGGERS,
         SNAPSHOTS,
+        CALLS,
+        CALLS_MADE,
         *HOST_CODE,
     )
 }

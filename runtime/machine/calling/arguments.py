@@ -29,7 +29,17 @@ _TOKEN: Final = re.compile(
 @dataclass(frozen=True, slots=True)
 class Buffer:
     """Bytes that are passed by address, without a NUL. Behind them nothing is mapped, so that who reads or writes
-    beyond their end faults, at once if `alignment` (a power of two, of their address) divides their number."""
+    beyond their end faults.
+
+    Args:
+        content: the bytes, at most 1 MiB.
+        alignment: what divides their address, a power of two: an overrun of less may stay unseen.
+
+    Example:
+        >>> with open_image("samples/kernel-arm64.elf") as image:
+        ...     image.sweep("hash_bytes").call(1, Buffer(b"four"), 5).what
+        'read of 0x80040100000, where nothing is'
+    """
 
     content: bytes
     alignment: int = 1

@@ -10,8 +10,8 @@ from kinst.runtime.consumer.call_table import CallCsv, CallLines, call_value
 from kinst.runtime.consumer.documents.json_output import JsonOutput
 from kinst.runtime.consumer.output import TextOutput
 from kinst.runtime.machine.calling.call_rows import calls_of
+from kinst.runtime.machine.calling.called import Called
 from kinst.runtime.machine.calling.template import Call, parse_call, parse_template
-from kinst.runtime.tracing.guests.calls import Called
 from kinst.runtime.tracing.output_format import Format
 from kinst.runtime.tracing.outputs import Consumer, Streams
 from kinst.runtime.tracing.tracing import Tracing

@@ -3,8 +3,9 @@
 from collections import Counter
 from dataclasses import replace
 
+from kinst.runtime.machine.calling.called import Called
 from kinst.runtime.machine.calling.template import Given, call_of
-from kinst.runtime.tracing.guests.calls import Called, Calls
+from kinst.runtime.tracing.guests.calls import Calls
 from kinst.runtime.tracing.tracing import Tracing
 
 

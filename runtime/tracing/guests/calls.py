@@ -2,49 +2,45 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import field
-from typing import TYPE_CHECKING, Final
+from typing import Final, Protocol
 
+from kinst.runtime.engine.qiling_machine import QilingMachine
+from kinst.runtime.machine.calling.called import Called
 from kinst.runtime.machine.calling.function_call import CallFault, FunctionCall
 from kinst.runtime.machine.calling.kept_machine import CallMachine, KeptMachine
 from kinst.runtime.machine.calling.loading import find_function
 from kinst.runtime.machine.calling.template import Call
 from kinst.runtime.machine.configuration import End
 from kinst.runtime.machine.hooks import NO_HOOKS, MachineHooks
+from kinst.runtime.machine.loading.loaded import Loaded
+from kinst.runtime.machine.system import System
+from kinst.runtime.tracing.guests.snapshotting import GuestSnapshots
+from kinst.runtime.tracing.host.surroundings import Surroundings
+from kinst.runtime.tracing.images.preparing import Prepared
 from kinst.targets.errors import MachineError
-from kinst.targets.values import dataclass
-
-if TYPE_CHECKING:
-    from kinst.runtime.engine.qiling_machine import QilingMachine
-    from kinst.runtime.tracing.guests.guest import Guest
 
 CALL_TIMEOUT: Final = 100_000_000  # ns of the machine's time that a call may take, if nothing is said
 
 
-@dataclass(frozen=True, slots=True)
-class Called:
-    """The outcome of a call. Without a result, `end` or `error` says why there is none."""
+class CallingGuest(Protocol):
+    """What is used of a guest: `kinst.runtime.tracing.guests.guest.Guest`."""
 
-    result: int | None  # 64 unsigned bits
-    end: End | None  # None: the machine cannot go on, and `error` says why
-    error: str = ""  # what the machine cannot do
-    hits: dict[int, int] = field(default_factory=dict)  # by identifier of a probe: how often it fired
-    pc: int | None = None  # where it did what is an error
-    what: str = ""  # and what that is
-    where: str = ""  # the same place by its symbol
-    instructions: int | None = None  # that were executed; None: with the host's clock they are not counted
-    nanoseconds: int = field(default=0, compare=False)  # of the host's time
+    prepared: Prepared
+    system: System
+    loaded: Loaded
+    surroundings: Surroundings
+    snapshots: GuestSnapshots
+    link_address: Callable[[int], int]
 
-    @property
-    def reason(self) -> str:
-        """How it ended, in one word: "returned", "fault", "timeout" and so on."""
-        return "fault" if self.end is None else self.end.value
+    def discovered(self) -> dict[str, int]:
+        """The names and addresses of all functions."""
+        ...
 
 
 class Calls:
     """The functions of one guest, which has not run otherwise, or has stopped for good."""
 
-    def __init__(self, guest: "Guest") -> None:
+    def __init__(self, guest: CallingGuest) -> None:
         """Probes are armed by now. Each call will begin with the present state. Raises KinstError: it is no state in
         which functions can be called."""
         self._guest, self._system = guest, guest.system
@@ -67,7 +63,7 @@ class Calls:
         return machine
 
     @property
-    def engine(self) -> "QilingMachine":
+    def engine(self) -> QilingMachine:
         """What executes the calls, for whoever observes it."""
         return self._system.engine
 

@@ -2,16 +2,14 @@
 
 import time
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from kinst.runtime.machine.calling.called import Called
 from kinst.runtime.machine.calling.template import Call
 from kinst.runtime.machine.configuration import End
 from kinst.runtime.machine.hooks import MachineHooks
-from kinst.runtime.tracing.guests.calls import CALL_TIMEOUT, Called, Calls
+from kinst.runtime.tracing.guests.calls import CALL_TIMEOUT, CallingGuest, Calls
 from kinst.runtime.tracing.host.limits import Limits
-
-if TYPE_CHECKING:
-    from kinst.runtime.tracing.guests.guest import Guest
 
 Told = Callable[[Call, Called], None]
 # What ends a call, and the calls after it are made all the same.
@@ -21,7 +19,7 @@ _OF_CALLS: Final = frozenset({None, End.RETURNED, End.TIMEOUT, End.POWER_OFF, En
 class EachCall:
     """Calls of one guest's functions that a run makes in place of booting it, or of continuing."""
 
-    def __init__(self, guest: "Guest", calls: Iterable[Call], told: Told) -> None:
+    def __init__(self, guest: CallingGuest, calls: Iterable[Call], told: Told) -> None:
         """Nothing is called yet. `told` is called with each call and its outcome, between two runs."""
         self._guest, self._pending, self._told = guest, iter(calls), told
         self._calls: Calls | None = None

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from kinst.runtime.engine.bare_qiling import BareQiling
 from kinst.runtime.input.typist import Keyboard, Typist
+from kinst.runtime.machine.calling.called import Called
 from kinst.runtime.machine.calling.function_call import FunctionCall, set_c_registers
 from kinst.runtime.machine.calling.loading import find_function
 from kinst.runtime.machine.calling.template import Call
@@ -15,7 +16,6 @@ from kinst.runtime.machine.hooks import MachineHooks
 from kinst.runtime.machine.loading.loaded import Loaded
 from kinst.runtime.machine.system import System
 from kinst.runtime.systems.registry import panic_of
-from kinst.runtime.tracing.guests.calls import Called
 from kinst.runtime.tracing.guests.each_call import EachCall, Told
 from kinst.runtime.tracing.guests.panic_watch import PanicWatch
 from kinst.runtime.tracing.guests.snapshotting import GuestSnapshots

@@ -46,16 +46,16 @@ static u32 word_at(const u8 *data)
 	return (u32)data[0] << 24 | (u32)data[1] << 16 | (u32)data[2] << 8 | data[3];
 }
 
-/* A magic number, the size of all, where a table is and how many bytes it has. Their sum may wrap. */
+/* A magic number, the size of all, how many bytes a table has, and where it is, which nobody checks. */
 __attribute__((noinline)) int parse_header(const u8 *data, u64 size)
 {
 	u32 start, length;
 
 	if (size < 16 || word_at(data) != 0xfeedc0de)
 		return -1;
-	start = word_at(data + 8);
-	length = word_at(data + 12);
-	if (start + length > size || !length)
+	length = word_at(data + 8);
+	start = word_at(data + 12);
+	if (length > size || !length)
 		return -2;
 	return data[start] + data[start + length - 1];
 }

@@ -9,11 +9,12 @@ from pathlib import Path
 
 from kinst.runtime.api import ImageFile
 from kinst.runtime.machine.calling.arguments import Argument, Buffer, Structure
+from kinst.runtime.machine.calling.called import Called
 from kinst.runtime.machine.calling.template import Call, made
 from kinst.runtime.machine.hooks import MachineHooks
 from kinst.runtime.machine.snapshots.ram import guest_regions
 from kinst.runtime.tracing.given import Machine
-from kinst.runtime.tracing.guests.calls import Called, Calls
+from kinst.runtime.tracing.guests.calls import Calls
 
 TIMEOUT = 300_000  # ns of virtual time: 30,000 instructions
 MEMORY = 16 << 20  # bytes of RAM
