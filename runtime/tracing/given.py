@@ -153,7 +153,7 @@ def configuration_of(machine: Machine, beside: Sequence[BesideFile] = ()) -> Con
         disks=tuple(map(_disk, machine.disks)),
         rng_seed=machine.rng_seed,
         has_virtio_console=machine.virtio_console,
-        is_debugged=machine.gdb is not None,
+        counts_instructions=machine.gdb is not None,
     )
 
 
