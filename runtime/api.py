@@ -38,6 +38,7 @@ from kinst.runtime.tracing.given import (
     actions_of,
     beside_of,
     configuration_of,
+    debugger_of,
     method_of,
     modules_of,
     options_of,
@@ -291,6 +292,7 @@ class ImageFile:
             options=options_of(options),
             configuration=configuration_of(machine, beside),
             start=path_of(machine.start),
+            gdb=debugger_of(machine, call),
             machine=machine.board,
             on=machine.on,
             call=call,
@@ -332,6 +334,7 @@ class ImageFile:
             on=machine.on,
             call=None if machine.start is not None else f"{function}()",
             start=path_of(machine.start),
+            gdb=debugger_of(machine, function),
         )
         tracing, _ = self._enabled(request)
         return Sweep(tracing, function)
@@ -372,6 +375,7 @@ class ImageFile:
             machine=machine.board,
             on=machine.on,
             call=call.text,
+            gdb=debugger_of(machine, call.text),
             ends_on_panic=machine.on_panic == "end",
         )
         origin = Origin(request.configuration, request.machine, request.ends_on_panic, files_of(self.source))

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
-from typing import Final, Literal, get_args
+from typing import TYPE_CHECKING, Final, Literal, get_args
 
 from kinst.runtime.dlang.options import OptionError
 from kinst.runtime.dlang.options import Options as DOptions
@@ -18,6 +18,9 @@ from kinst.targets.method import Method
 from kinst.targets.nearest import nearest
 from kinst.targets.probe import checked_module
 from kinst.targets.values import dataclass
+
+if TYPE_CHECKING:
+    from kinst.runtime.debugger.address import DebuggerAddress
 
 Action = Callable[[Hit], object]
 _REPLACE: Final = "replace"  # before a description: see `actions_of`
@@ -54,6 +57,8 @@ class Machine:
         rng_seed: gives the guest a virtio source of random numbers, which follow from it.
         virtio_console: gives it a virtio console beside the serial line.
         start: a snapshot to continue from, in place of a boot: the same image, disks and machine; default: none.
+        gdb: where gdb or lldb is awaited when the guest first runs, as `kinst-run --gdb` has it, such as 1234 or
+            "unix:door"; default: nowhere.
         on_panic: "end": the run ends when the guest's kernel has panicked and will not restart; "continue": it goes on.
 
     Raises:
@@ -85,6 +90,7 @@ class Machine:
     virtio_console: bool = False
     on_panic: OnPanic = "end"
     start: PathLike | None = None
+    gdb: str | int | None = None
 
     def __post_init__(self) -> None:
         _check_word("clock", self.clock, get_args(ClockName))
@@ -147,7 +153,21 @@ def configuration_of(machine: Machine, beside: Sequence[BesideFile] = ()) -> Con
         disks=tuple(map(_disk, machine.disks)),
         rng_seed=machine.rng_seed,
         has_virtio_console=machine.virtio_console,
+        counts_instructions=machine.gdb is not None,
     )
+
+
+def debugger_of(machine: Machine, call: str | None) -> "DebuggerAddress | None":
+    """Where a debugger is awaited. Raises UsageError: it is no address, or there is no door."""
+    if machine.gdb is None:
+        return None
+    if call is not None:
+        raise UsageError(f"gdb {machine.gdb}: is for an image that boots, and not for calls")
+    if machine.on is not None:
+        raise UsageError(f"gdb {machine.gdb}: QEMU has its own door: add -gdb to its command")
+    from kinst.runtime.debugger.address import debugger_address
+
+    return debugger_address(str(machine.gdb))
 
 
 def options_of(options: Options) -> DOptions:

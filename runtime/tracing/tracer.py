@@ -49,7 +49,7 @@ from kinst.runtime.providers.provider import Action, Identifiers, Probe
 from kinst.runtime.tracing.enablings import Enabled, Enablings
 from kinst.runtime.tracing.hits import Hit, PythonAction, TypedValues, enclosed
 from kinst.runtime.tracing.host.contract import blank_firing
-from kinst.runtime.tracing.host.destructive import DestructiveActions
+from kinst.runtime.tracing.host.destructive import DestructiveActions, check_allowed
 from kinst.runtime.tracing.host.ending import Ending
 from kinst.runtime.tracing.host.schedule import Schedule
 from kinst.runtime.tracing.host.surroundings import Surroundings
@@ -117,8 +117,7 @@ class Tracer:
         self._host = surroundings.host
         self._providers = surroundings.providers
         self._output: Output | None = None  # None until BEGIN fires
-        self._arm, self._fold = surroundings.arm, surroundings.fold
-        self._admit = surroundings.admit
+        self._arm, self._fold, self._admit = surroundings.arm, surroundings.fold, surroundings.admit
         self._replays = None if surroundings.timestamp is not None else surroundings.replays
         self._counts = True  # whether counted hits still run their clauses: not after exit()
         self._dtrace = surroundings.dtrace
@@ -151,8 +150,7 @@ class Tracer:
         self._warned: set[str] = set()  # warnings about variables that are not known
         self._is_in_error = False  # whether ERROR's clauses are running: their own faults do not fire ERROR again
         self._repeated = RepeatedErrors(self.clauses)
-        self._warn = warn
-        self._errors_in_error = 0  # faults of ERROR's own clauses
+        self._warn, self._errors_in_error = warn, 0  # faults of ERROR's own clauses
         self._destructive = DestructiveActions(
             self._host, self.probe, self.symbols, surroundings.stop, surroundings.debug
         )
@@ -192,10 +190,7 @@ class Tracer:
         Raises:
             KinstError: destructive actions without -w, or buffers that are impossible.
         """
-        destructive = next((program.destructive for program in programs if program.is_destructive), "")
-        if destructive and not self.options.is_on("destructive"):
-            what = destructive if destructive.endswith("]") else f"{destructive}()"
-            raise KinstError(f"could not enable tracing: Destructive actions not allowed: {what} needs -w")
+        check_allowed(programs, self.options)
         self._snapshots.check(programs)
         enabled: list[Enabled] = []
         counts = []

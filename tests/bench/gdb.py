@@ -1,10 +1,12 @@
-"""A breakpoint with commands: gdb on QEMU's stub counts calls in the sample kernel, and what that adds to its run."""
+"""A breakpoint with commands, and single steps, in the sample kernel: gdb on QEMU's stub and on our own door."""
 
 import re
 import statistics
 import subprocess
+import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -12,6 +14,7 @@ from tests.samples.machines import MACHINES, Sample, missing
 
 FUNCTION: Final = "console_putc"
 REPEATS: Final = 3
+STEPS: Final = 200
 _TOGETHER: Final = """set confirm off
 set pagination off
 target remote {stub}
@@ -29,17 +32,17 @@ set $hits = $hits + 1
 continue
 end
 """
+_STEPPING: Final = f"stepi {STEPS}"
 
 
-def seconds(sample: Sample, counting: str) -> tuple[float, int]:
-    """Of a run to its end under gdb, and the hits."""
+def seconds(sample: Sample, counting: str, stub_of: Sequence[str] = ()) -> tuple[float, int]:
+    """Of a run to its end under gdb, and the hits. `stub_of`: the command whose stub it is, with {stub} for the socket;
+    default: QEMU's."""
     with tempfile.TemporaryDirectory() as folder:
         stub, script = Path(folder) / "stub", Path(folder) / "script"
         script.write_text(_TOGETHER.format(stub=stub, counting=counting))
-        command = [*sample.qemu, "-display", "none", "-serial", "null", "-kernel", str(sample.image), "-S"]
-        with subprocess.Popen(
-            [*command, "-gdb", f"unix:{stub},server=on,wait=off"], stderr=subprocess.DEVNULL
-        ) as process:
+        command = [word.format(stub=stub) for word in stub_of or _qemu(sample)]
+        with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
             while not stub.exists():
                 time.sleep(0.01)
             start = time.perf_counter()
@@ -52,16 +55,39 @@ def seconds(sample: Sample, counting: str) -> tuple[float, int]:
         return spent, int(found[1])
 
 
+def _qemu(sample: Sample) -> list[str]:
+    command = [*sample.qemu, "-display", "none", "-serial", "null", "-kernel", str(sample.image), "-S"]
+    return [*command, "-gdb", "unix:{stub},server=on,wait=off"]
+
+
+def door(sample: Sample) -> list[str]:
+    """The command of our own machine."""
+    kinst_run = str(Path(sys.executable).with_name("kinst-run"))
+    return [kinst_run, "-q", "--gdb", "unix:{stub}", "--console", "/dev/null", str(sample.image)]
+
+
+def costs(sample: Sample, stub_of: Sequence[str] = ()) -> tuple[float, float, int]:
+    """Seconds of a hit and of a step, and the hits."""
+    hit, step, hits = list[float](), list[float](), 0
+    for _ in range(REPEATS):
+        plain = seconds(sample, "", stub_of)[0]
+        counted, hits = seconds(sample, _COUNTING, stub_of)
+        hit.append((counted - plain) / hits)
+        step.append((seconds(sample, _STEPPING, stub_of)[0] - plain) / STEPS)
+    return statistics.median(hit), statistics.median(step), hits
+
+
 def main() -> None:
     """Print a row a machine."""
-    print(f"us a hit of a breakpoint with commands, by gdb on QEMU's stub, at {FUNCTION} of the sample kernel")
+    print(f"us by gdb: a hit of a breakpoint with commands at {FUNCTION} of the sample kernel, and a single step")
+    print(f"{'':8} {'QEMU, hit':>12} {'ours, hit':>12} {'QEMU, step':>12} {'ours, step':>12}")
     for name, sample in MACHINES.items():
         if why := missing(sample.qemu[0], "gdb-multiarch"):
             print(f"{name:8} {why}")
             continue
-        runs = [(seconds(sample, ""), seconds(sample, _COUNTING)) for _ in range(REPEATS)]
-        costs = [(probed - plain) / hits for (plain, _), (probed, hits) in runs]
-        print(f"{name:8} {statistics.median(costs) * 1e6:,.0f} us, {runs[0][1][1]} hits", flush=True)
+        (qemu_hit, qemu_step, hits), (hit, step, _) = costs(sample), costs(sample, door(sample))
+        row = " ".join(f"{one * 1e6:>12,.0f}" for one in (qemu_hit, hit, qemu_step, step))
+        print(f"{name:8} {row}   {hits} hits", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,18 +1,29 @@
 """stop(), raise(), breakpoint(), panic() and chill() of a program -> their effect, and notices about it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from kinst.runtime.clauses.environment import Symbols
+from kinst.runtime.dlang.options import Options
+from kinst.runtime.dlang.program import Program
 from kinst.runtime.machine.configuration import End
 from kinst.runtime.providers.provider import Probe
 from kinst.runtime.tracing.host.contract import Host
 from kinst.runtime.tracing.interventions import OVERRIDE, why_not
 from kinst.runtime.trap.faults import Fault, FaultKind
 from kinst.runtime.trap.trap import Firing
+from kinst.targets.errors import KinstError
 
 _CHILL_INTERVAL: Final = 1_000_000_000  # ns
 _MOST_CHILLED: Final = 500_000_000  # ns within an interval
+
+
+def check_allowed(programs: Iterable[Program], options: Options) -> None:
+    """Raise KinstError if a program has destructive actions and there is no -w."""
+    destructive = next((program.destructive for program in programs if program.is_destructive), "")
+    if destructive and not options.is_on("destructive"):
+        what = destructive if destructive.endswith("]") else f"{destructive}()"
+        raise KinstError(f"could not enable tracing: Destructive actions not allowed: {what} needs -w")
 
 
 class DestructiveActions:

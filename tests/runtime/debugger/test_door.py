@@ -1,11 +1,15 @@
 """What a debugger can do by the protocol, on a sample kernel of each machine."""
 
 import re
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from kinst.runtime import End, Machine
+from kinst.runtime.api import open_image as opened
+from kinst.targets.errors import UsageError
 from kinst.targets.image import open_image
 from tests.commands.in_process import kinst_run
 from tests.runtime.debugger.client import Client, debugged
@@ -189,6 +193,32 @@ def test_monitor(machine: str, tmp_path: Path) -> None:
         assert client.ask("vCont;c") == "W00"
 
     _run(machine, tmp_path, use, "--cpus", "2", *_COUNT)
+
+
+@pytest.mark.turns
+@machines
+def test_the_door_from_python(machine: str, tmp_path: Path) -> None:
+    path, counts = tmp_path / "door", list[str]()
+
+    def talk() -> None:
+        client = Client(path)
+        _breaks(client, _address(machine, "rpc_release"))
+        counts.append(client.ask("qC"))
+        assert client.ask("D") == "OK"
+        client.close()
+
+    thread = threading.Thread(target=talk, daemon=True)
+    with opened(SAMPLES[machine]) as image:
+        for gdb, call, why in (("door", None, "is no .HOST:.PORT"), (1, "fibonacci(1)", "and not for calls")):
+            with pytest.raises(UsageError, match=why):
+                image.trace(machine=Machine(gdb=gdb), call=call)
+        with image.trace(_COUNT[3], machine=Machine(clock="icount", gdb=f"unix:{path}")) as trace:
+            thread.start()
+            assert trace.run(wall_seconds=60) is End.POWER_OFF
+            assert trace.aggregation()
+    thread.join(60)
+    assert counts == ["QC1"]
+    assert not path.exists()
 
 
 @machines
