@@ -52,16 +52,19 @@ def attributed(program: Program, run: ImageRun, granularity: Granularity) -> Cov
 
 @dataclass(frozen=True, slots=True)
 class _Code:
-    """Instructions of functions that ran, with what is no code left out, and their counts."""
+    """Instructions of functions that ran, with what is no code left out, their counts, and which of its function's
+    instructions each is: among all, since what is code depends on whether it ran."""
 
     found: Instructions
     counts: NDArray[np.int64]
+    index: NDArray[np.int64]
 
 
 def _code(found: Instructions, counts: Executed) -> _Code:
     runs = counts.at(found.address)
     kept = (runs > 0) | ~is_one_of(found.reason, _NO_CODE)
-    return _Code(found.take(kept), runs[kept])
+    index = np.arange(len(found)) - np.searchsorted(found.function, found.function)
+    return _Code(found.take(kept), runs[kept], index[kept])
 
 
 def _ranks(functions: Functions, order: NDArray[np.uint64]) -> NDArray[np.int64]:
@@ -89,7 +92,7 @@ def _ran(
         part = counts[first:end]
         runs = int(part[0]) if end > first and int(found.address[first]) == address else 0
         head = functions.names[row], address, size, end - first, int((part > 0).sum())
-        listed = () if granularity is Granularity.FUNCTIONS else tuple(_blocks(code, blocks, first, end, address))
+        listed = () if granularity is Granularity.FUNCTIONS else tuple(_blocks(code, blocks, (first, end), address))
         yield row, Function(*head, runs, int(ranks[row]), listed)
 
 
@@ -114,15 +117,15 @@ def _goals(found: Instructions) -> NDArray[np.intp]:
     return goals
 
 
-def _blocks(code: _Code, starts: NDArray[np.int64], first: int, end: int, address: int) -> Iterator[Block]:
-    """The blocks of one function, whose instructions are rows from `first` to before `end`."""
+def _blocks(code: _Code, starts: NDArray[np.int64], rows: tuple[int, int], address: int) -> Iterator[Block]:
+    """The blocks of one function, whose instructions are the first of `rows` to before the second."""
     found, counts = code.found, code.counts
-    low, high = np.searchsorted(starts, (first, end)).tolist()
-    bounds = [*starts[low:high].tolist(), end]
+    low, high = np.searchsorted(starts, rows).tolist()
+    bounds = [*starts[low:high].tolist(), rows[1]]
     for start, following in pairwise(bounds):
         at, last = int(found.address[start]), following - 1
         size = int(found.address[last]) + int(found.size[last]) - at
-        yield Block(at - address, size, start - first, following - start, int(counts[start]))
+        yield Block(at - address, size, int(code.index[start]), following - start, int(counts[start]))
 
 
 def _elsewhere(functions: Functions, counts: Executed) -> Iterator[tuple[int, int, int]]:

@@ -88,7 +88,9 @@ def _read_image(found: Any) -> CoveredImage:
         if one.address < before:
             raise _LieError(f"function {one.name!r:.40} overlaps the one before")
         before = one.address + one.size
-    elsewhere = tuple((_number(at), _size(size), _number(runs)) for at, size, runs in _lists(found["elsewhere"], 3))
+    elsewhere = tuple((_number(at), _number(size), _runs(runs)) for at, size, runs in _lists(found["elsewhere"], 3))
+    if any(at + size > _WORD for at, size, _ in elsewhere):
+        raise _LieError("code goes on past the last address")
     if not base <= end:
         raise _LieError("an image ends before it begins")
     return CoveredImage(texts[0], texts[1], texts[2], texts[3], base, end, entry, functions, elsewhere)
@@ -100,17 +102,26 @@ def _function(found: Any) -> Function:
         raise _LieError(f"function {name!r:.40} goes on past the last address")
     if "rank" not in found:
         return Function(name, address, size, 0, 0, 0, 0, ())
-    instructions, executed, runs, rank = (_number(found[key]) for key in ("instructions", "executed", "runs", "rank"))
-    blocks, end, index = list[Block](), 0, 0
-    for row in _lists(found["blocks"], len(_BLOCK)):
-        block = Block(*map(_number, row))
-        if block.offset < end or block.index != index or not block.instructions or not block.size:
-            raise _LieError(f"the blocks of {name!r:.40} do not follow each other")
-        end, index = block.offset + block.size, block.index + block.instructions
-        blocks.append(block)
-    if end > size or (blocks and index != instructions) or executed > instructions or not rank:
+    instructions, executed, rank = (_number(found[key]) for key in ("instructions", "executed", "rank"))
+    runs = _runs(found["runs"])
+    blocks = tuple(_blocks(found["blocks"], name))
+    is_whole = not blocks or sum(block.instructions for block in blocks) == instructions
+    if any(block.offset + block.size > size for block in blocks[-1:]) or not is_whole or executed > instructions:
         raise _LieError(f"the blocks of {name!r:.40} are not its own")
-    return Function(name, address, size, instructions, executed, runs, rank, tuple(blocks))
+    if not rank:
+        raise _LieError(f"{name!r:.40} ran, and has no rank")
+    return Function(name, address, size, instructions, executed, runs, rank, blocks)
+
+
+def _blocks(found: Any, name: str) -> Iterator[Block]:
+    end = index = 0
+    for row in _lists(found, len(_BLOCK)):
+        block = Block(*[_number(word) for word in row])
+        if block.offset < end or block.index < index or not block.instructions or not block.size:
+            raise _LieError(f"the blocks of {name!r:.40} do not follow each other")
+        _runs(block.runs)
+        end, index = block.offset + block.size, block.index + block.instructions
+        yield block
 
 
 def _list(found: Any) -> list[Any]:
@@ -138,5 +149,8 @@ def _number(found: Any) -> int:
     return found
 
 
-def _size(found: Any) -> int:
+def _runs(found: Any) -> int:
+    """A count: two of them fit in 63 bits."""
+    if _number(found) >= 1 << 62:
+        raise _LieError(f"{found} runs")
     return _number(found)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from kinst.runtime.coverage.document import CoveredImage, Function
 from kinst.runtime.coverage.executed import Executed, executed
 from kinst.targets.debuginfo.dwarf.line_rows import LineRows, line_rows
+from kinst.targets.debuginfo.dwarf.numbers import At
 from kinst.targets.debuginfo.dwarf.sections import DebugSections
 from kinst.targets.debuginfo.dwarf.units import Units
 from kinst.targets.errors import ImageError
@@ -37,16 +38,18 @@ def source_files(image: CoveredImage, debug: DebugSections) -> list[SourceFile]:
 
 
 def _rows(units: Units) -> Iterator[LineRows]:
-    seen = set[int]()
+    seen = set[int | None]()
     for unit in units.all:
         try:
-            rows = line_rows(units.open(unit))
+            entries = units.open(unit)
+            program = entries.root.number(At.STMT_LIST)
+            if program in seen:  # units may share one: it is read once, however many say that it is theirs
+                continue
+            seen.add(program)
+            rows = line_rows(entries)
         except ImageError:
             continue
-        # Units may share a program, as those of type units do.
-        key = hash((rows.files, rows.address.tobytes()))
-        if len(rows.address) and key not in seen:
-            seen.add(key)
+        if len(rows.address):
             yield rows
 
 

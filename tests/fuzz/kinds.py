@@ -5,6 +5,7 @@ from typing import Final
 from tests.fuzz.boards import BOARD_TREES, BOARDS
 from tests.fuzz.caches import CACHES
 from tests.fuzz.code import CODE
+from tests.fuzz.coverage import COVERAGE
 from tests.fuzz.debuggers import DEBUGGERS
 from tests.fuzz.host_code import HOST_CODE
 from tests.fuzz.image_files import BESIDE, HEX_LINES, IMAGE_FILES
@@ -54,6 +55,7 @@ KINDS: Final[dict[str, Kind]] = {
         RINGS,
         DEBUGGERS,
         SNAPSHOTS,
+        COVERAGE,
         *HOST_CODE,
     )
 }
