@@ -25,6 +25,7 @@ from kinst.rewriter.commandline.reporting import METHOD_HELP, PATCH_HELP, check_
 from kinst.rewriter.commandline.shared import FILE, OUTPUT, WRITTEN
 from kinst.rewriter.shell.command_output import write_lines
 from kinst.rewriter.shell.file_name import OutputFile
+from kinst.rewriter.shell.fresh_file import replaced_file
 from kinst.rewriter.shell.progress import Progress, bars, silent
 from kinst.targets.errors import UsageError
 from kinst.targets.method import Method
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 _PAGES: Final = ("docs/cookbook/index.md", "README.md")
 _PROBES: Final = "Probes"
 _ALONE: Final = "Images that need no handler"
+_TWO_RUNS: Final = "Two runs in place of two images"
 _REPLACES_IMAGE: Final = OutputFile(path_type=Path, replaces="image")
 _NAMED: Final = {"--module": "it is --name"}
 _REFUSED: Final = "List each refused instruction, with its reason."
@@ -270,6 +272,7 @@ def list_probes(image: Path, specs: tuple[str, ...], *, form: str, **options: An
 _DIFF_EXAMPLES: Final = (
     Example("kinst-diff fw_jump.elf p.elf --verbose", "every site, with its instruction before and after"),
     Example("kinst-diff fw_jump.elf p.elf --format html -o diff.html", "both side by side, for a browser"),
+    Example("kinst-diff --runs a.json b.json", "what two runs did differently (kinst-run --coverage a.json)"),
     Example("kinst-diff before.folded after.folded -o diff.svg", "what takes more, and what less, in a flame graph"),
 )
 
@@ -281,11 +284,29 @@ _DIFF_EXAMPLES: Final = (
 @option(
     "-o", "--output", group=OUTPUT, type=WRITTEN, metavar="FILE", help="Write to FILE, replaced when all is written."
 )
+@option(
+    "--runs",
+    "is_runs",
+    group=_TWO_RUNS,
+    is_flag=True,
+    help="The files are JSON of kinst-run --coverage: compare the runs. Functions that only one called, counts that "
+    "differ, and where the order parts in which functions first ran; with -o FILE.svg as a flame graph of the second.",
+)
+@option(
+    "--sum",
+    "is_sum",
+    group=_TWO_RUNS,
+    is_flag=True,
+    help="The files are JSON of kinst-run --coverage, of the same images: add the runs up, and write -o FILE: .json, "
+    ".info (lcov) or .drcov.",
+)
 @shared.quiet("Only the verdict, and no progress on stderr.")
 @shared.verbose("Every site, with its instruction before and after.")
 @shared.version_option()
 @_command
-def diff(original: Path, patched: Path, *, form: str, output: Path | None, quiet: bool, verbose: bool) -> int:
+def diff(
+    original: Path, patched: Path, *, form: str, output: Path | None, quiet: bool, verbose: bool, **kind: bool
+) -> int:
     """Explain every byte in which PATCHED differs from ORIGINAL, or say which are UNEXPLAINED.
 
     Each trampoline is derived again from the original's bytes and compared: the manifest is not trusted.
@@ -293,8 +314,11 @@ def diff(original: Path, patched: Path, *, form: str, output: Path | None, quiet
     Two files of folded stacks (.folded) give a flame graph of the second one, as SVG: red is what has a greater part
     of the whole than in the first.
 
-    Exit code: 0 if every difference is explained, 1 if one is not, 2 for a wrong command line.
+    Exit code: 0 if every difference is explained, 1 if one is not, 2 for a wrong command line; with --runs 0 if both
+    runs did the same, else 1.
     """
+    if kind["is_runs"] or kind["is_sum"]:
+        return _coverage((original, patched), form, output, kind)
     check_files(original, patched)
     if original.suffix == patched.suffix == ".folded":
         return _stacks(original, patched, output)
@@ -316,6 +340,26 @@ def diff(original: Path, patched: Path, *, form: str, output: Path | None, quiet
             lines = iter([verdict(found)]) if quiet else text_lines(found, verbose=verbose)
     write_lines(lines, output)
     return 0 if found.is_explained else 1
+
+
+def _coverage(files: tuple[Path, Path], form: str, output: Path | None, kind: dict[str, bool]) -> int:
+    """Compare two runs, or add them up: the runtime's, as in `_stacks`."""
+    if kind["is_runs"] and kind["is_sum"]:
+        raise UsageError("--sum: not with --runs: one command does one thing")
+    command = import_module("kinst.runtime.coverage.command")
+    if kind["is_sum"]:
+        if output is None:
+            raise UsageError("--sum: give -o FILE, with a name that ends with .json, .info or .drcov")
+        content = b"".join(command.summed(*files, output))
+        with replaced_file(output) as file:
+            file.write(content)
+        return 0
+    if form == "html":
+        raise UsageError("--format html: is for two images; --runs has text, json, and -o FILE.svg")
+    is_picture = output is not None and output.suffix == ".svg"
+    lines, is_same = command.differing(*files, "svg" if is_picture else form)
+    write_lines(lines, output)
+    return 0 if is_same else 1
 
 
 def _stacks(before: Path, after: Path, output: Path | None) -> int:

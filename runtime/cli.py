@@ -16,6 +16,7 @@ from kinst.rewriter.shell.file_name import TextWithFile
 from kinst.rewriter.shell.progress import bars, silent
 from kinst.runtime.commandline.call_options import call_options, with_clock_of_calls
 from kinst.runtime.commandline.completion import complete_file
+from kinst.runtime.commandline.coverage_options import coverage_options, coverage_output
 from kinst.runtime.commandline.files import file_of_image
 from kinst.runtime.commandline.gdb_options import gdb_options
 from kinst.runtime.commandline.learn_options import learn_options
@@ -132,6 +133,7 @@ class _Ordered(Command):
 @stage_options
 @snapshot_options
 @shell_options
+@coverage_options
 @click.pass_context
 def run(ctx: click.Context, /, words: tuple[str, ...], **given: Any) -> None:  # one for each option
     """Run a kernel or firmware image, emulated, and D programs when probes fire.
@@ -216,6 +218,7 @@ def _run(request: Request, bounds: Limits, given: dict[str, Any], words: Sequenc
         typed=typed(given["input"]),
         prompt=prompt(given),
         report=given["report"],
+        coverage=coverage_output(given, request.image),
         command=(_NAME, *words),
         call_each=given["call_each"],
         takes_standard_input=given["shell"] is None
@@ -398,6 +401,7 @@ def _request(ctx: click.Context, image: Path | None, arguments: tuple[str, ...],
         learn=learn,
         gdb=_gdb(given["gdb"], image, given["call"]),
         start=given["start"],
+        coverage=None if (covered := coverage_output(given, image)) is None else covered.granularity,
         is_verbose=given["is_verbose"],
     )
 

@@ -13,6 +13,7 @@ from kinst.rewriter.assemble import assemble
 from kinst.runtime.engine.host.blocks import BLOCKS
 from kinst.runtime.engine.host.breakpoints import BREAKPOINTS
 from kinst.runtime.engine.host.budget import ALONE_BEFORE, BUDGET, COUNT, SETTLE, TALLY
+from kinst.runtime.engine.host.cover import COVER
 from kinst.runtime.engine.host.edges import EDGE_HOOK
 from kinst.runtime.engine.host.encodings import ENCODINGS
 from kinst.runtime.engine.host.routine import Routine
@@ -22,7 +23,7 @@ from kinst.targets.arch.arm64 import ARM64
 from kinst.targets.errors import UsageError
 
 FOLDER: Final = Path(__file__).parents[1] / "runtime" / "engine" / "host"
-ROUTINES: Final = (ALONE_BEFORE, BLOCKS, BREAKPOINTS, BUDGET, COUNT, EDGE_HOOK, ENCODINGS, SETTLE, TALLY, WALKS)
+ROUTINES: Final = (ALONE_BEFORE, BLOCKS, BREAKPOINTS, BUDGET, COUNT, COVER, EDGE_HOOK, ENCODINGS, SETTLE, TALLY, WALKS)
 HOSTS: Final = {"x86_64": AMD64, "aarch64": ARM64}
 # state.(next, end); sizeof(row); state.next; HASH.1; HASH
 _NAMES: Final = re.compile(

@@ -169,7 +169,7 @@ FUZZED = {
     *("modules", "trees", "input", "caches", "traffic", "pci", "virtio", "code", "programs"),
     *("breakpoints", "counted", "looked-at", "walks", "budgets", "registers", "rings"),
     *("image-files", "hex-lines", "beside", "names", "boards", "board-trees"),
-    *("learned", "polls", "svd", "gdb", "snapshots", "calls", "calls-made"),
+    *("learned", "polls", "svd", "gdb", "snapshots", "calls", "calls-made", "coverage"),
 }
 
 

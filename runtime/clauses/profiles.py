@@ -182,3 +182,10 @@ def user_mode(arch: ArchFacts, read: Callable[[str], int]) -> UserMode:
     if isinstance(register, str):
         return lambda _firing: read(register) & mask == wanted
     return lambda firing: firing.regs[register] & mask == wanted
+
+
+def user_mode_register(arch: ArchFacts, read: Callable[[str], int]) -> Callable[[], bool]:
+    """A function that says whether the running CPU is in user mode. `read` gives any register."""
+    register, mask, wanted = arch.user_mode
+    name = register if isinstance(register, str) else arch.registers[register]
+    return lambda: read(name) & mask == wanted

@@ -156,6 +156,6 @@ class Counting:
         if not self._budget.has_failed:
             return status
         if self._budget.has_begun:
-            self._hook.counters.take_back(pc())
+            self._hook.take_back(pc())
         self.count_each()
         return start()[0]

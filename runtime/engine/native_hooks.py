@@ -17,6 +17,7 @@ from collections.abc import Callable
 from typing import ClassVar, Final, Generic, TypeVar
 
 from kinst.runtime.engine.block_counters import BlockCounters
+from kinst.runtime.engine.covered.block_coverage import BlockCoverage
 from kinst.runtime.engine.host.blocks import BLOCKS, MARKS_SIZE, NOW, WHEN_UNMASKED, BlockState
 from kinst.runtime.engine.host.budget import BUDGET, BudgetState
 from kinst.runtime.engine.host.fields import offset
@@ -89,16 +90,39 @@ class BlockHook(_NativeHook[BlockState]):
     def __init__(self, stop: int, fail: Callable[[BaseException], None]) -> None:
         """`stop` is the address of uc_emu_stop. `fail` is called with what an observer of blocks raises."""
         super().__init__(BlockState(), stop)
+        self._fail = fail
         self.marks = BlockMarks(self._state, fail)
         self.counters = BlockCounters(self._state)
+        self.coverage: BlockCoverage | None = None
+
+    def cover(self, place: Callable[[int], int]) -> BlockCoverage:
+        """Count all blocks that run from now on. `place`: see `BlockCoverage`."""
+        self.coverage = coverage = BlockCoverage(place, self._fail)
+        self._state.covered, self._state.coverage = coverage.hook
+        return coverage
+
+    def take_back(self, pc: int) -> None:
+        """Uncount what begins at this PC: the run ended after the hook, which will be called again."""
+        self.counters.take_back(pc)
+        self.leave(pc, has_begun=False)
+
+    def leave(self, pc: int, *, has_begun: bool = True) -> None:
+        """See `BlockCoverage.leave`."""
+        if self.coverage is not None:
+            self.coverage.leave(pc, has_begun=has_begun)
 
     def request(self) -> None:
         """End the run at the next block."""
         # One aligned 32-bit store, which the host code reads without a lock: that is what makes threads safe here.
         self._state.stopping = NOW
 
-    def clear(self) -> None:
-        """Forget requests: the run has ended."""
+    def end(self, pc: Callable[[], int], *, is_spent: bool) -> None:
+        """The run has ended: forget requests. With `is_spent` the budget ended it, before the first instruction of a
+        block that was counted already, or inside one."""
+        if is_spent:
+            self.take_back(pc())
+        elif self.counters.has_stopped:
+            self.leave(pc(), has_begun=False)
         self._state.stopping = self._state.has_stopped = self._state.last = 0
 
     def watch(self, read: int, register: int, mask: int, inverted: int) -> None:
@@ -125,7 +149,11 @@ class BlockHook(_NativeHook[BlockState]):
             self._state.last, self._state.size = address, size
         if self.marks.concern(address, size):
             self.marks.look(address, size)
-        return self._is_wanted(uc) or self.counters.count(address, size)
+        if self._is_wanted(uc):
+            return True
+        if self.coverage is not None:
+            self.coverage.count(address, size)
+        return self.counters.count(address, size)
 
     @property
     def _has_work(self) -> bool:

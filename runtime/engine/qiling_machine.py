@@ -83,8 +83,8 @@ class QilingMachine:
         self._raised: BaseException | None = None
         self.called_back = 0  # how often devices and models of the CPU were asked for something
         self._fault: tuple[int, Access] | None = None
-        self._block_hook = BlockHook(self._stop_function(), self.fail)
-        self.block_counters = self._block_hook.counters
+        self.blocks = BlockHook(self._stop_function(), self.fail)
+        self.block_counters = self.blocks.counters
         self._counted_for: tuple[Callable[[int], None], ...] = (self.block_counters.use,)
         self._translated, self._virtual, self._pc_value = ctypes.c_uint64(), ctypes.c_uint64(), ctypes.c_uint64()
         at = ctypes.c_void_p(ctypes.addressof(self._translated))
@@ -117,7 +117,7 @@ class QilingMachine:
         self._live = self.states.live
         self._walks = WalkCache(ctypes.cast(callback, ctypes.c_void_p), self._live)
         self.hook(const.UC_HOOK_TLB_FILL, *self._walks.hook())
-        self._counting = Counting(self, (self._library, self._handle), self._facts, self._block_hook)
+        self._counting = Counting(self, (self._library, self._handle), self._facts, self.blocks)
         self._find_fault_address()
 
     @property
@@ -358,7 +358,7 @@ class QilingMachine:
 
     def watch_blocks(self, notify: Callable[[int], None]) -> BlockWatch:
         """Call `notify` at the start of blocks at the addresses that are added to the returned object."""
-        return BlockWatch(self._block_hook.marks, notify)
+        return BlockWatch(self.blocks.marks, notify)
 
     def _stop_function(self) -> int:
         return ctypes.cast(self._library.uc_emu_stop, ctypes.c_void_p).value or 0
@@ -388,7 +388,7 @@ class QilingMachine:
         """Set how the guest masks interrupts: bits of a register that mask if all are 1, or 0 for those in
         `inverted`."""
         read = ctypes.cast(self._library.uc_reg_read, ctypes.c_void_p).value or 0
-        self._block_hook.watch(read, self._register_number(register), mask, inverted)
+        self.blocks.watch(read, self._register_number(register), mask, inverted)
 
     def stop_before(self, is_wanted: Callable[[int], bool]) -> AddressStops:
         """See `AddressStops`."""
@@ -397,20 +397,20 @@ class QilingMachine:
     def look_at_blocks(self, look: Callable[[int, int], None]) -> BlockMarks:
         """Call `look` with the address and size of each block that begins or ends at a marked address, before it runs.
         The address is the PC. Neither guest memory nor translated code changes."""
-        self._block_hook.marks.looks.append(look)
-        return self._block_hook.marks
+        self.blocks.marks.looks.append(look)
+        return self.blocks.marks
 
     def look_at(self, address: int) -> None:
         """Call what observes blocks for an address that the CPU has reached although there is no code."""
-        self._block_hook.marks.look(address, 0)
+        self.blocks.marks.look(address, 0)
 
     def stop_when_unmasked(self) -> None:
         """End the next run at a block, but not at its first, at which interrupts are not masked."""
-        self._block_hook.request_when_unmasked()
+        self.blocks.request_when_unmasked()
 
     def set_trampolines(self, address: int, size: int, slot_size: int) -> None:
         """Do not end a run in [address, address + size), and count only the first instruction of a slot there."""
-        self._block_hook.set_trampolines(address, size)
+        self.blocks.set_trampolines(address, size)
         self.one.set_trampolines(address, size, slot_size)
         self._counting.set_trampolines(address, size, slot_size)
 
@@ -421,10 +421,7 @@ class QilingMachine:
         is_one = self.one.end()
         # Not before the run: the clock's thread may ask for a stop before it begins.
         reason = Stop.REQUESTED if is_one and status == const.UC_ERR_OK else self._stop_reason(status)
-        # The block's hook has counted it, and then the budget ended the run before its first instruction.
-        if self.counter is not None and self.counter.has_stopped:
-            self.block_counters.take_back(self.pc())
-        self._block_hook.clear()
+        self.blocks.end(self.pc, is_spent=is_one or (self.counter is not None and self.counter.has_stopped))
         error, self._raised = self._raised or self._ql.taken_error(), None
         if error is not None:
             raise error
@@ -438,7 +435,7 @@ class QilingMachine:
     def _stop_reason(self, status: int) -> Stop:
         if status == const.UC_ERR_OK:
             is_spent = self.counter is not None and self.counter.has_stopped
-            return Stop.REQUESTED if self._block_hook.has_stopped or is_spent else Stop.HALTED
+            return Stop.REQUESTED if self.blocks.has_stopped or is_spent else Stop.HALTED
         if status == const.UC_ERR_INSN_INVALID:
             return Stop.UNDEFINED
         if self._fault is not None:  # whatever error Unicorn made of it
@@ -453,7 +450,7 @@ class QilingMachine:
 
     def stop(self) -> None:
         """End the run at the next block of code; from callbacks and from other threads."""
-        self._block_hook.request()
+        self.blocks.request()
 
     def pc(self) -> int:
         """The running CPU's PC."""

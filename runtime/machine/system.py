@@ -183,8 +183,7 @@ class System:
         """Put a device's window at an I/O port; with `is_whole` for accesses to all of its ports at once."""
         if not self.ports.is_used:
             self.engine.on_ports(self.ports)
-        attach = self.ports.attach_whole if is_whole else self.ports.attach
-        attach(device, port)
+        (self.ports.attach_whole if is_whole else self.ports.attach)(device, port)
 
     def attach_timed(self, timed: Timed) -> None:
         """Call `timed.advance` at its deadlines, at which turns end."""
@@ -223,8 +222,7 @@ class System:
 
     def notice_deadline(self, timed: Timed) -> None:
         """Shorten the CPU's turn if the guest has set a timer that is due before its end."""
-        deadline = timed.deadline()
-        if deadline is not None and deadline < self._turn_ends:
+        if (deadline := timed.deadline()) is not None and deadline < self._turn_ends:
             self.yield_cpu()
 
     def console_output(self, data: bytes) -> None:
@@ -382,9 +380,12 @@ class System:
                 if not self.trap.claim(self.engine.pc()):
                     self.events.event(Event(Source.INVALID, 0))
             case Stop.FAULT if not self.space.took_guarded_store():
-                self.engine.set_pc(self.trap.original(self.engine.pc()))
+                self.engine.blocks.leave(pc := self.engine.pc())
+                self.engine.set_pc(self.trap.original(pc))
                 self.events.page_fault(self.space.exact_fault(*self.engine.fault))
-            case Stop.REQUESTED | Stop.FAULT:
+            case Stop.FAULT:
+                self.engine.blocks.leave(self.engine.pc(), has_begun=False)
+            case Stop.REQUESTED:
                 pass
             case Stop.FAILED:
                 raise GuestError(f"CPU {cpu.number} at {self.engine.pc():#x}: {self.engine.error}")

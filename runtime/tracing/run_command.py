@@ -26,6 +26,7 @@ from kinst.targets.signals import caught
 from kinst.targets.values import dataclass
 
 if TYPE_CHECKING:
+    from kinst.runtime.coverage.output_form import CoverageOutput
     from kinst.runtime.tracing.guests.built import Build
 
 _NAME = "kinst-run"
@@ -48,6 +49,7 @@ class RunOptions:
     report: Path | None  # the file of --report; None: no report
     command: tuple[str, ...]  # the command line, for the report
     call_each: Path | None = None  # the file of --call-each
+    coverage: "CoverageOutput | None" = None
 
 
 def run(request: Request, limits: Limits, options: RunOptions, build: "Build | None" = None) -> int:
@@ -158,10 +160,10 @@ def _print_refusals(tracing: Tracing) -> None:
 def _trace(tracing: Tracing, limits: Limits, options: RunOptions) -> int:
     with ExitStack() as files:
         streams = files.enter_context(opened(options.form, options.output, options.console))
-        page = files.enter_context(page_file(options))
+        page, covered = files.enter_context(page_file(options)), files.enter_context(coverage_file(options))
         plain = output_of_calls(options.form, tracing, streams) if options.call_each else None
         plain = plain or output_of(options.form, tracing, streams)
-        output = with_report(plain, tracing, page, options)
+        output = with_coverage(with_report(plain, tracing, page, options), tracing, covered, options)
         if tracing.request.call is not None and (options.call_each or tracing.request.start):
             files.enter_context(calling(tracing, options.call_each, options.form, streams, plain))
         shown = streams.console or (streams.output if options.form is Format.TEXT else None)  # in JSON, it is quoted
@@ -194,6 +196,20 @@ def with_report(output: Consumer, tracing: Tracing, page: BinaryIO | None, optio
     from kinst.runtime.tracing.results.reporting import Reporting  # few runs have a report
 
     return Reporting(output, tracing, page, options.command)
+
+
+def coverage_file(options: RunOptions) -> AbstractContextManager[BinaryIO | None]:
+    """The file of --coverage. Entering it raises KinstError if it cannot be written."""
+    return nullcontext() if options.coverage is None else whole_file(options.coverage.path)
+
+
+def with_coverage(output: Consumer, tracing: Tracing, file: BinaryIO | None, options: RunOptions) -> Consumer:
+    """The output, with the file of --coverage written beside it. Raises KinstError: the image has no lines for it."""
+    if file is None or options.coverage is None:
+        return output
+    from kinst.runtime.tracing.results.coverage_file import WithCoverage  # few runs have one
+
+    return WithCoverage(output, tracing, options.coverage, file, _warn)
 
 
 def _run(tracing: Tracing, output: Consumer, limits: Limits, options: RunOptions, *, shows_console: bool) -> Ending:

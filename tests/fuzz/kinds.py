@@ -6,6 +6,7 @@ from tests.fuzz.boards import BOARD_TREES, BOARDS
 from tests.fuzz.caches import CACHES
 from tests.fuzz.calls import CALLS, CALLS_MADE
 from tests.fuzz.code import CODE
+from tests.fuzz.coverage import COVERAGE
 from tests.fuzz.ctf import CTF
 from tests.fuzz.debuggers import DEBUGGERS
 from tests.fuzz.host_code import HOST_CODE
@@ -59,6 +60,7 @@ KINDS: Final[dict[str, Kind]] = {
         SNAPSHOTS,
         CALLS,
         CALLS_MADE,
+        COVERAGE,
         *HOST_CODE,
     )
 }

@@ -22,6 +22,11 @@ class MovedImage:
         self._spans = [range(segment.address, segment.address + segment.size) for segment in loads]
         self._distances, self._find = distances, find
 
+    @property
+    def distances(self) -> Sequence[int]:
+        """Those of all copies: first what was loaded, last the newest."""
+        return self._distances()
+
     def original(self, address: int) -> int:
         """The same place in what was loaded; an address outside every copy is returned as it is."""
         known = self._distances()

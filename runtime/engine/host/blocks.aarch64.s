@@ -86,6 +86,9 @@ in_trampolines:
 again:                                          // functions were called: take the arguments from the state
     ldp x1, x2, [x3, #state.(last, size)]
 count:
+    ldp x6, x4, [x3, #state.(covered, coverage)]
+    cbnz x6, cover
+counts:
     ldp x4, x5, [x3, #state.(bits, span)]
     cbz x4, done
     ldp x6, x7, [x3, #state.(first, second)]
@@ -164,6 +167,16 @@ at_site:
     str x10, [x11, x12]
 nothing:
     ret
+cover:
+    stp x29, x30, [sp, #-48]!
+    stp x0, x1, [sp, #16]
+    stp x2, x3, [sp, #32]
+    mov x3, x4
+    blr x6                                      // covered(uc, address, size, coverage)
+    ldp x0, x1, [sp, #16]
+    ldp x2, x3, [sp, #32]
+    ldp x29, x30, [sp], #48
+    b counts
 inside:
     str x1, [x3, #state.inside]
     b stop

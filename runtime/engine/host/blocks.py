@@ -39,6 +39,9 @@ class BlockState(ctypes.Structure):
     # The block before, while there is something to do: one that comes again in a trampoline is an iteration.
     last: Word
     size: Word  # of the last block where there was something else to do
+    # To cover: these two side by side.
+    covered: Word  # the function that is called for each block that runs; 0: none
+    coverage: Word  # and its state
     # To count.
     bits: Word  # the address of a bit for each address from the first one on, 1 at a site; 0: nothing is counted
     span: Word  # how many addresses these are

@@ -86,6 +86,10 @@ again:                                          // functions were called: take t
     mov rsi, [rcx + state.last]
     mov rdx, [rcx + state.size]
 count:
+    mov rax, [rcx + state.covered]
+    test rax, rax
+    jne cover
+counts:
     mov r8, [rcx + state.bits]
     test r8, r8
     je done
@@ -171,6 +175,20 @@ at_site:
     inc qword ptr [rax]
 nothing:
     ret
+cover:
+    push rcx
+    push rdx
+    push rsi
+    push rdi
+    sub rsp, 8                                  // calls need a multiple of 16
+    mov rcx, [rcx + state.coverage]
+    call rax                                    // covered(uc, address, size, coverage)
+    add rsp, 8
+    pop rdi
+    pop rsi
+    pop rdx
+    pop rcx
+    jmp counts
 inside:
     mov rcx, r10
     mov [rcx + state.inside], rsi

@@ -16,6 +16,7 @@
     mov r8, [rcx + state.blocks_state]
     mov r9, [r8 + blocks.bits]
     or r9, [r8 + blocks.(stopping, marked)]
+    or r9, [r8 + blocks.covered]
     jne look
 count:
     mov r9, [rsp]
@@ -219,6 +220,7 @@ fresh:
     mov r8, [rcx + state.blocks_state]
     mov r9, [r8 + blocks.bits]
     or r9, [r8 + blocks.(stopping, marked)]
+    or r9, [r8 + blocks.covered]
     jne look
     jmp count
 fail:

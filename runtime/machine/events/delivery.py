@@ -98,6 +98,7 @@ class EventDelivery:
         machine = self._machine
         before = machine.engine.pc()
         pc = before - machine.engine.interrupt_bias if event.source is Source.INTERRUPT else before
+        machine.engine.blocks.leave(pc, has_begun=event.source is not Source.HALT)
         pc = machine.trap.original(pc)
         if pc != before:
             machine.engine.set_pc(pc)

@@ -41,7 +41,7 @@ from kinst.runtime.tracing.images.beside_code import BesideImages
 from kinst.runtime.tracing.images.image_probes import inline_clauses, providers_of, register_image, register_module
 from kinst.runtime.tracing.images.modules import module_sites
 from kinst.runtime.tracing.images.patched_code import PatchedCode
-from kinst.runtime.tracing.images.placed_images import PlacedImage, PlacedRules, PlacedSymbols
+from kinst.runtime.tracing.images.placed_images import PlacedImage, PlacedImages, PlacedRules, PlacedSymbols
 from kinst.runtime.tracing.images.plug_ins import PlugIns
 from kinst.runtime.tracing.images.preparing import Prepared
 from kinst.runtime.tracing.standalone.guest import StandaloneGuest
@@ -54,13 +54,14 @@ from kinst.runtime.unwinding.stacks import MachineStacks
 from kinst.runtime.unwinding.user_programs import UserPrograms
 from kinst.runtime.unwinding.user_stacks import UserStackWalker
 from kinst.targets.c_types import ImageTypes
-from kinst.targets.errors import MachineError
+from kinst.targets.errors import MachineError, UsageError
 from kinst.targets.method import Method
 from kinst.targets.probe import WATCHING
 
 if TYPE_CHECKING:
     from kinst.runtime.debugger.debugger import Debugger
     from kinst.runtime.patched.sites import SiteTable
+    from kinst.runtime.tracing.guests.covering import Covering
     from kinst.runtime.tracing.guests.event_log import EventLog
     from kinst.runtime.tracing.host.machine_host import MachineHost
 
@@ -89,6 +90,8 @@ def build(prepared: Prepared, types: ImageTypes, plug_ins: PlugIns, warn: Callab
         warn(wrong)
     watch_started_files(system, warn)
     if prepared.manifest is not None and prepared.manifest.standalone is not None:
+        if request.coverage is not None:
+            raise UsageError("--coverage: not where jumps are in the code: run the original image")
         _write_jumps(prepared, system, loaded)
         probes = StandaloneProbes(prepared, prepared.manifest, prepared.manifest.standalone, warn)
         standalone = StandaloneGuest(probes, system, loaded, is_made_here=prepared.planned.plan is not None)
@@ -117,12 +120,12 @@ def build(prepared: Prepared, types: ImageTypes, plug_ins: PlugIns, warn: Callab
     plug_ins.register(providers, sites, memory, loaded.bias)
     watched = _watched(prepared, system, loaded, providers, plug_ins)
     rules = _rules(prepared, loaded, moved) if code is None else code.frame_rules
-    all_rules, symbols, locate_beside = _views(
-        PlacedImage(prepared.original, prepared.program, loaded, moved, rules), beside
-    )
+    first = PlacedImage(prepared.original, prepared.program, loaded, moved, rules)
+    all_rules, symbols, locate_beside = _views(first, beside)
     stacks = MachineStacks(system.arch, memory, all_rules, is_user=is_user)
+    covering = _covering(prepared, system, first, beside)
     if beside is not None:
-        beside.on_arrival(stacks.forget)
+        beside.on_arrival(_both(stacks.forget, None if covering is None else covering.images_changed))
     size = stack_size(prepared.original.symbols)
     contexts = _contexts(system, stacks, size)
     known = Known(
@@ -168,9 +171,31 @@ def build(prepared: Prepared, types: ImageTypes, plug_ins: PlugIns, warn: Callab
         beside=beside,
         log=log,
         debugger=door,
+        covering=covering,
         warn=warn,
         link_address=lambda address: moved.original(address) - loaded.bias,
     )
+
+
+def _covering(prepared: Prepared, system: System, first: PlacedImage, beside: BesideImages | None) -> "Covering | None":
+    """What counts blocks for --coverage."""
+    if prepared.request.coverage is None:
+        return None
+    from kinst.runtime.tracing.guests.covering import Covering
+
+    images = PlacedImages([first], system.space.observe) if beside is None else beside.placed(first)
+    return Covering(system, images, prepared.request.coverage)
+
+
+def _both(first: Callable[[], None], second: Callable[[], None] | None) -> Callable[[], None]:
+    if second is None:
+        return first
+
+    def both() -> None:
+        first()
+        second()
+
+    return both
 
 
 def _register(

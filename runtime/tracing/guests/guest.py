@@ -34,6 +34,7 @@ from kinst.targets.errors import MachineError
 
 if TYPE_CHECKING:
     from kinst.runtime.debugger.debugger import Debugger
+    from kinst.runtime.tracing.guests.covering import Covering
     from kinst.runtime.tracing.guests.event_log import EventLog
     from kinst.runtime.tracing.guests.learning import Learner
     from kinst.runtime.tracing.images.beside_code import BesideImages
@@ -58,6 +59,7 @@ class Guest:
         beside: "BesideImages | None" = None,
         log: "EventLog | None" = None,
         debugger: "Debugger | None" = None,
+        covering: "Covering | None" = None,
         warn: Callable[[str], None],
         link_address: Callable[[int], int] = int,
     ) -> None:
@@ -65,7 +67,7 @@ class Guest:
         once with warnings that cannot wait for the output. `link_address` gives that of an address of the image."""
         self.link_address = link_address
         self._log, self.beside, self._debugger = log, beside, debugger
-        self.snapshots = snapshots
+        self.snapshots, self.covering = snapshots, covering
         self.prepared = prepared
         self.system = system
         self.loaded = loaded

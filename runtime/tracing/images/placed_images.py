@@ -47,6 +47,10 @@ class PlacedImage:
             raise Fault(FaultKind.BADADDR, link, f"{self.original.module} is not in memory")
         return self.moved.locate(link, site)
 
+    def link_address(self, address: int) -> int:
+        """Where the code at an address in one of its copies was linked."""
+        return self.moved.original(address) - self.loaded.bias
+
     def has(self, address: int) -> bool:
         """Whether it is, or was, loaded at a virtual address."""
         return any(address - self.loaded.bias in span for span in self._spans)
@@ -80,6 +84,11 @@ class PlacedImages:
     def arrived(self) -> list[PlacedImage]:
         """Those that are, or were, in memory."""
         return [one for one in self._images if one.loaded.has_arrived]
+
+    @property
+    def is_single(self) -> bool:
+        """Whether there is one only."""
+        return len(self._images) == 1
 
     @property
     def locators(self) -> dict[str, Callable[[int, int], int]]:

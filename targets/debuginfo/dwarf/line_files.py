@@ -1,10 +1,11 @@
 """The header of a line number program -> the files that DW_AT_decl_file and DW_AT_call_file mean (DWARF 5, 6.2.4).
 
-Its lists are read here, a name when it is asked for: 0.08 ms a unit of GNU Mach, and 3 ms with pyelftools. Nothing
-needs the lines of code.
+Its lists are read here, a name when it is asked for: 0.08 ms a unit of GNU Mach, and 3 ms with pyelftools. The lines of
+code are read by `line_rows`.
 """
 
 import re
+from posixpath import normpath
 from typing import Final
 
 from kinst.targets.debuginfo.dwarf.forms import DAMAGE, Sizes, read_form
@@ -44,6 +45,15 @@ class LineFiles:
         """A place in the source, by its attributes for file and line."""
         number = entry.number(file)
         return SourceLine("" if number is None else self._name(number), entry.number(line) or 0)
+
+    def path(self, index: int) -> str:
+        """A file, from the root where the unit says where it was compiled. Raises ImageError: it is damaged."""
+        found = self._name(index)
+        if not found or found.startswith("/"):
+            return found
+        folder = text_of(self._entries.text(self._entries.root, At.COMP_DIR) or b"")
+        # The first directory is that one itself, which may be relative (-ffile-prefix-map).
+        return normpath(f"{folder}/{found}" if folder and not found.startswith(f"{folder}/") else found)
 
     def _name(self, index: int) -> str:
         """DWARF 5 counts files from 0; before, from 1, and 0 is no file."""

@@ -1,0 +1,73 @@
+"""What ran of some images, as values: what every format of --coverage is written from, and what JSON is read to."""
+
+from collections.abc import Iterator
+from enum import Enum
+from typing import Final
+
+from kinst.targets.values import dataclass
+
+
+class Granularity(Enum):
+    """What is listed of a function."""
+
+    FUNCTIONS = "functions"
+    BLOCKS = "blocks"
+    INSTRUCTIONS = "instructions"
+
+
+DEFAULT_GRANULARITY: Final = Granularity.BLOCKS
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Instructions of a function that follow each other and ran equally often; a single one, if these are listed."""
+
+    offset: int  # from the function's start, in bytes
+    size: int  # bytes
+    index: int  # the number of its first instruction in the function
+    instructions: int
+    runs: int
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A function. `instructions` and `executed` are 0 if it did not run: then nobody has decoded it."""
+
+    name: str
+    address: int  # as it was linked
+    size: int
+    instructions: int
+    executed: int  # of its instructions
+    runs: int  # of its first instruction
+    rank: int  # 1: the first function that ran, 2: the next; 0: it did not run
+    blocks: tuple[Block, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CoveredImage:
+    """An image. `elsewhere`: address, size and runs of its code that is in no known function."""
+
+    module: str
+    path: str
+    machine: str
+    digest: str  # of its code: the same image has the same
+    base: int  # the address that its loaded part begins with
+    end: int
+    entry: int
+    functions: tuple[Function, ...]
+    elsewhere: tuple[tuple[int, int, int], ...]
+
+    @property
+    def ran(self) -> Iterator[Function]:
+        """The functions that ran."""
+        return (one for one in self.functions if one.rank)
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """What some runs did. `outside`: how many different blocks ran that are in no image."""
+
+    granularity: Granularity
+    runs: int
+    images: tuple[CoveredImage, ...]
+    outside: int

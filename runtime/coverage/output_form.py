@@ -1,0 +1,38 @@
+"""The formats of coverage, and the file of a run."""
+
+from enum import Enum
+from pathlib import Path
+from typing import Final
+
+from kinst.runtime.coverage.document import Granularity
+from kinst.targets.errors import UsageError
+from kinst.targets.values import dataclass
+
+
+class CoverageForm(Enum):
+    """A format."""
+
+    LCOV = "lcov"
+    DRCOV = "drcov"
+    JSON = "json"
+
+
+_ENDINGS: Final = {".info": CoverageForm.LCOV, ".drcov": CoverageForm.DRCOV, ".json": CoverageForm.JSON}
+
+
+@dataclass(frozen=True, slots=True)
+class CoverageOutput:
+    """The file of --coverage."""
+
+    path: Path
+    form: CoverageForm
+    granularity: Granularity
+
+
+def form_of(path: Path) -> CoverageForm:
+    """The format that a file's name ends with. Raises UsageError: with none of them."""
+    found = _ENDINGS.get(path.suffix.lower())
+    if found is None:
+        endings = ", ".join(_ENDINGS)
+        raise UsageError(f"--coverage {path}: a name that ends with one of {endings}, or give --coverage-format")
+    return found
