@@ -12,7 +12,8 @@ from typing import Protocol
 
 from unicorn.unicorn_const import UC_HOOK_CODE
 
-from kinst.runtime.engine.counting import Counting, Emulator
+from kinst.runtime.engine.counting import Counting
+from kinst.runtime.engine.emulator import Emulator
 
 _HOOK = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint32, ctypes.c_void_p)
 

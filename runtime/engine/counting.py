@@ -8,37 +8,19 @@ long as instructions are counted by blocks.
 
 import ctypes
 from collections.abc import Callable
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from unicorn.unicorn_const import UC_ERR_OK, UC_HOOK_BLOCK, UC_HOOK_CODE
 
 from kinst.runtime.engine.block_budget import BlockBudget
 from kinst.runtime.engine.breakpoint_counters import BreakpointCounters
+from kinst.runtime.engine.emulator import EVERYWHERE, Emulator
 from kinst.runtime.engine.emulator_code import emulator_code
 from kinst.runtime.engine.native_hooks import BlockHook, InstructionCounter
 from kinst.targets.arch.facts import EngineFacts
 
-EVERYWHERE: Final = (1, 0)  # bounds of a hook
 _NOWHERE: Final = ((1 << 63) + 1,) * 2  # odd, and for amd64 no address
 _BOUNDS: Final = 24  # where in Unicorn's struct hook they are, in bytes
-
-
-class Emulator(Protocol):
-    """What the engine does for it."""
-
-    def hook(
-        self, kind: int, function: ctypes.c_void_p, data: ctypes.c_void_p, *extra: Any, bounds: tuple[int, int] = ...
-    ) -> ctypes.c_size_t:
-        """Have Unicorn call machine code at addresses from the first to the last of `bounds`."""
-        ...
-
-    def unhook(self, handle: ctypes.c_size_t) -> None:
-        """Have it do so no longer."""
-        ...
-
-    def forget_all_code(self) -> None:
-        """Translate all code again."""
-        ...
 
 
 class Counting:

@@ -20,8 +20,9 @@ from kinst.runtime.engine.address_stops import AddressStops
 from kinst.runtime.engine.bare_qiling import BareQiling
 from kinst.runtime.engine.block_watch import BlockWatch
 from kinst.runtime.engine.breakpoint_counters import BreakpointCounters
-from kinst.runtime.engine.counting import EVERYWHERE, Counting
+from kinst.runtime.engine.counting import Counting
 from kinst.runtime.engine.cpu_places import CpuPlaces
+from kinst.runtime.engine.emulator import EVERYWHERE
 from kinst.runtime.engine.fault_address import CANARY, exact_address
 from kinst.runtime.engine.hit_records import ClockWord
 from kinst.runtime.engine.library import loaded_library

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from unicorn.unicorn_const import UC_HOOK_BLOCK
 
-from kinst.runtime.engine.counting import Emulator
+from kinst.runtime.engine.emulator import Emulator
 from kinst.runtime.engine.host.edges import EDGE_HOOK, EDGES, EdgeState
 from kinst.runtime.engine.host.fields import HASH, log2
 
