@@ -102,6 +102,7 @@ def test_a_trace_goes_back(case: Case) -> None:
             trace.restore(before)
 
 
+@pytest.mark.turns
 @each_sample
 def test_what_acts_at_a_time_is_kept(case: Case) -> None:
     with open_image(case.path) as image:
