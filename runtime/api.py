@@ -264,7 +264,9 @@ class ImageFile:
 
         Args:
             programs: in D; a Path names a file. Without programs and actions a patched image fires its own probes.
-            actions: Python functions by the description of the probes that call them, each with a `Hit`.
+            actions: Python functions by the description of the probes that call them, each with a `Hit`. One by
+                "replace" and the description of functions, "replace fbt::f", is called in their place, and returns
+                their result: a number, None if there is none, or `hit.original()` to let the function itself run.
             arguments: $1, $2, ... of the programs.
             options: how it is traced; default: `Options()`.
             call: a function to be called instead of booting: 'f(1, "text")'.

@@ -66,7 +66,7 @@ ABSENT: Final = {  # options of dtrace(1) that are not supported, and why
     "-S": "programs are not compiled to DIF",
 }
 SWITCHES: Final = {  # option of the command line: option of D, what it does
-    "-w": ("destructive", "Permit actions that change the guest or the host: copyout, system, chill, ..."),
+    "-w": ("destructive", "Permit actions that change the guest or the host: copyout, override, system, ..."),
     "-Z": ("zdefs", "Permit descriptions that match no probe."),
     "-F": ("flowindent", "Indent by function entry and return."),
     "-C": ("cpp", "Run cpp over the programs first."),

@@ -45,6 +45,9 @@ class Place:
 class Hit:
     """A probe fires: the state of the CPU before the probed instruction executes.
 
+    `memory` is the guest's, and `regs` has its registers by name, which can be written as well, as can the guest's way
+    from here (`override`, `skip`), if the option `destructive` permits it.
+
     One object serves all hits of an action, and always describes the current one: keep the values that you need, not
     the hit.
     """

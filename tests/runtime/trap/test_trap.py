@@ -7,6 +7,7 @@ import pytest
 
 from kinst.runtime.paging.walker import Access, PageFault
 from kinst.runtime.trap.arch.emulator import Emulation
+from kinst.runtime.trap.faults import Fault
 from kinst.runtime.trap.trap import Enabling, Firing, Port, Site, SiteCounter, TrapPath
 from kinst.runtime.trap.trap_frame import TrapFrame
 from kinst.targets.arch.amd64 import AMD64
@@ -248,3 +249,69 @@ def test_a_fault_of_a_counted_call_is_the_sites() -> None:
 
     machine = Machine(AMD64, bias=1, counted=Counted())  # type: ignore[arg-type]  # as far as it is asked
     assert (machine.trap.original(0x9020), machine.trap.original(0x9040)) == (0x1000, 0x9040)
+
+
+def acting(probe: int, action: Callable[[Firing], None]) -> Enabling:
+    return Enabling(probe, action, lambda _firing, index: index, 0)
+
+
+def writing(index: int, value: int) -> Enabling:
+    return acting(9, lambda firing: firing.intervene().write(index, value))
+
+
+def test_a_written_register_is_seen_by_later_probes_and_by_the_instruction() -> None:
+    machine = Machine()
+    machine.trap.intervene()
+    doubled = Emulation(lambda frame: frame.regs.__setitem__(A0, frame.regs[A0] * 2), (A0,))
+    machine.trap.add(Site(0x1000, 4, 0, doubled, (machine.enabling(5), writing(A0, 21), machine.enabling(6))))
+    machine.trap.add(Site(0x2000, 4, 0x9000, None, (writing(A0, 3),)))
+    machine.hit(0x1000)
+    assert machine.log == [(5, 0x1000, 0, 0), (6, 0x1000, 21, 0)]
+    assert machine.written[A0] == 42
+    assert machine.hit(0x2000) == 0x9000
+    assert machine.written[A0] == 3
+
+
+def test_what_was_said_last_is_where_the_cpu_goes_on() -> None:
+    machine = Machine()
+    machine.trap.intervene()
+    said: list[Callable[[Firing], None]] = []
+    machine.trap.add(
+        Site(0x1000, 4, 0x9000, None, tuple(acting(at, lambda firing: said.pop()(firing)) for at in (1, 2)))
+    )
+    machine.regs[RISCV64.link_register or 0] = 0x7000
+    skip = lambda firing: firing.intervene().skip()  # noqa: E731
+    override = lambda firing: firing.intervene().override(-1)  # noqa: E731
+    jump_to = lambda firing: firing.intervene().write(RISCV64.pc, 0x5000)  # noqa: E731
+    for one, other, target in ((skip, override, 0x7000), (override, jump_to, 0x5000), (jump_to, skip, 0x5004)):
+        said[:] = [other, one]
+        assert machine.hit(0x1000) == target
+    assert machine.trap.fired == []
+    assert machine.written[A0] == (1 << 64) - 1
+
+
+def test_only_a_hit_of_a_run_that_intervenes_has_a_cpu_to_change() -> None:
+    machine = Machine()
+    machine.trap.add(Site(0x1000, 4, 0, jump(0x2000), (writing(A0, 1),)))
+    machine.hit(0x1000)
+    machine.trap.intervene()
+    with pytest.raises(Fault, match="only a probe at an instruction"):
+        machine.trap.firing.intervene()
+    assert isinstance(machine.log[0], Fault)
+    assert machine.written[A0] == 0
+
+
+def test_registers_that_cannot_be_written_are_faults() -> None:
+    machine, told = Machine(), list[str]()
+
+    def attempt(firing: Firing) -> None:
+        for index, value in ((0, 1), (RISCV64.pc, 3)):
+            try:
+                firing.intervene().write(index, value)
+            except Fault as fault:
+                told.append(fault.text)
+
+    machine.trap.intervene()
+    machine.trap.add(Site(0x1000, 4, 0, jump(0x2000), (acting(1, attempt),)))
+    assert machine.hit(0x1000) == 0x2000
+    assert told == ["zero cannot be written", "pc = 0x3: no instruction begins there"]
