@@ -107,6 +107,13 @@ def test_clauses_see_the_guest(run: Run) -> None:
     assert frames[:3] == ["total", "each", "start"]
 
 
+def test_functions_return_what_a_clause_says(machine: str) -> None:
+    """each() adds total() and depth() of two arguments, and the program ends with the sum."""
+    run, program = Linux(static(machine)), "fbt::total:entry { override(7); } fbt::depth:entry /!n++/ { override(0); }"
+    with attached(run, program, options=Options(d={"destructive": True})):
+        assert run.run() == (RESULT[0], 7 + 0 + 7 + 2)
+
+
 def test_registers_are_those_at_the_site(machine: str) -> None:
     """`regs[]` and Python's actions see what a hook of Qiling's sees there."""
     run = Linux(static(machine))
