@@ -51,7 +51,7 @@ class Type:
         return found
 
     @property
-    def members(self) -> Mapping[str, "Type"]:
+    def members(self) -> "Mapping[str, Type]":
         """The members of a struct or union, by name, with those of anonymous ones inside. Raises OperandError: it is
         something else, or was only declared."""
         aggregate = aggregate_of(self._view, self.kind)
