@@ -4,6 +4,7 @@ The line has flow control: what the guest does not read waits here, and what a U
 cleared is put back.
 """
 
+from collections import UserList
 from collections.abc import Callable
 from typing import Protocol
 
@@ -31,12 +32,13 @@ class SerialLine:
     def __init__(self) -> None:
         """There are no sources yet."""
         self._waiting = bytearray()
-        self._sources: list[Source] = []
+        # Who types is the run's and not the machine's: in a list a snapshot would keep it, if it is empty.
+        self._sources: UserList[Source] = UserList()
         self._receivers: list[Callable[[], None]] = []
         self._is_awaited = False
         self.taken = 0  # bytes that came from sources, which nobody can type again
         self._owner: object = None
-        self._on_wait: list[Callable[[], None]] = []
+        self._on_wait: UserList[Callable[[], None]] = UserList()
 
     # -- sources ------------------------------------------------------------------------------------------------------
 
