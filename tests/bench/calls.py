@@ -1,9 +1,9 @@
-"""Calls of one function that each begin with the same state, beside plain Unicorn: its own loop, with nothing restored, and
-with the CPU's state restored and the input written.
+"""Calls of one function that each begin with the same state, beside plain Unicorn: its own loop, with nothing restored,
+and with the CPU's state restored and the input written.
 
     python -m tests.bench.calls [SNAPSHOT]
 
-Prints microseconds of user CPU a call, and the ratio to the plain loop. SNAPSHOT is one of the sample kernel for riscv64.
+Prints microseconds of CPU a call, and the ratio to the plain loop. SNAPSHOT is one of the sample kernel for riscv64.
 """
 
 import sys
@@ -32,9 +32,8 @@ def measured(call: Callable[[], object]) -> float:
     return (time.process_time() - start) / _CALLS * 1e6
 
 
-def main() -> None:
+def main(start: Path | None = None) -> None:
     """Measure, and print a row for each way."""
-    start = Path(sys.argv[1]) if len(sys.argv) > 1 else None
     with open_image(_IMAGE) as image:
         calls = image.sweep("hash_bytes", coverage="", machine=Machine(clock="icount", start=start)).calls
         target = Target(calls, target_template("hash_bytes(1, $data, $size)"), 1, 1_000_000)
@@ -45,7 +44,7 @@ def main() -> None:
         rows["a mutation"] = measured(lambda: mutator.mutated(_INPUT, [_INPUT]))
     least = rows["Unicorn, nothing restored"]
     for name, spent in rows.items():
-        sys.stdout.write(f"{name:36} {spent:8.1f} us {spent / least:6.1f}\n")
+        print(f"{name:36} {spent:8.1f} us {spent / least:6.1f}")
 
 
 def plain(address: int) -> dict[str, float]:
@@ -82,4 +81,4 @@ def plain(address: int) -> dict[str, float]:
 
 
 if __name__ == "__main__":
-    main()
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else None)
