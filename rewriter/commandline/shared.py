@@ -61,7 +61,8 @@ def reading() -> Decorator:
 
 def name() -> Decorator:
     """--name."""
-    return option("--name", group=NAMES, metavar="NAME", help="What IMAGE is called in probes; else as its file.")
+    text = "What IMAGE is called in probes; else as its file."
+    return option("--name", group=NAMES, is_rare=True, metavar="NAME", help=text)
 
 
 def force_code() -> Decorator:

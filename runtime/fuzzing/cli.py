@@ -33,7 +33,7 @@ _EXAMPLES: Final = (
         "kinst-fuzz kernel.elf --call 'parse($data, $size)' --runs 10000", "a parser of the image as it was loaded"
     ),
     Example(
-        "kinst-fuzz vmlinux --from shell.snap --call 'kstrtoint($text, 10, {0})' --corpus in --crashes out --time 10m",
+        "kinst-fuzz vmlinux --from shell.snap --call 'kstrtoint($text, 10, {0})'",
         "a function of the kernel that runs in a snapshot",
     ),
 )
@@ -59,7 +59,9 @@ _EXAMPLES: Final = (
     help="Call it in the guest of a snapshot (kinst-run --snapshot-at); else in the image as it was loaded.",
     brief="Call it in the guest of a snapshot.",
 )
-@option("--machine", group=_WHAT, metavar="NAME", help="The board; else that of the architecture.")
+@option(
+    "--board", "--machine", "machine", group=_WHAT, metavar="NAME", help="The board; else that of the architecture."
+)
 @option(
     "--align",
     group=_WHAT,
@@ -87,6 +89,7 @@ _EXAMPLES: Final = (
 @shared.symbols()
 @shared.debug_file()
 @shared.quiet("No progress on stderr.")
+@shared.verbose("Print the inputs that reach something new, too.")
 @shared.version_option()
 def fuzz(image: Path, **given: Any) -> None:
     """Call a function of IMAGE with inputs that are changed again and again, and keep those that reach new code.
@@ -157,42 +160,69 @@ def _machine(given: dict[str, Any]) -> Any:
 
 def _run(fuzzer: "Fuzzer", target: "Target", given: dict[str, Any]) -> int:
     """Fuzz, and say what was found. Returns the exit status."""
-    from kinst.runtime.fuzzing.fuzzer import Finding
-    from kinst.runtime.fuzzing.inputs import keep_input
     from kinst.runtime.tracing.programs.quantities import seconds_of
     from kinst.targets.signals import caught
 
     seconds = None if given["duration"] is None else seconds_of("--time", given["duration"])
     status = _Status(fuzzer, is_shown=not given["quiet"] and sys.stderr.isatty())
-
-    values: list[dict[str, str]] = []
-
-    def told(found: "bytes | Finding | None") -> None:
-        status.show()
-        if isinstance(found, Finding):
-            path = None if given["crashes"] is None else keep_input(given["crashes"], found.data, f"{found.kind[0]}-")
-            status.hide()
-            values.append(_value(found, target, path))
-            if given["form"] == "text":
-                click.echo(_line(values[-1]))
-        elif found is not None and given["corpus"] is not None:
-            keep_input(given["corpus"], found)
-
+    outcome = _Outcome(target, status, given)
     with caught(lambda _number: target.stop(), signal.SIGINT, signal.SIGTERM):
-        fuzzer.run(given["runs"], seconds, told)
+        fuzzer.run(given["runs"], seconds, outcome.tell)
     status.hide()
     progress = fuzzer.progress
-    if given["form"] == "json":
-        counts = {"calls": progress.calls, "inputs": len(progress.kept), "pairs": progress.edges}
-        click.echo(json.dumps(counts | {"findings": values}, indent=2))
-    else:
+    if outcome.is_text:
         click.echo(
             f"{progress.calls:,} calls: {len(progress.kept):,} inputs that reach something new, "
             f"{progress.edges:,} pairs of blocks, {len(progress.findings):,} that crash or hang"
         )
+    else:
+        counts = {"calls": progress.calls, "inputs": len(progress.kept), "pairs": progress.edges}
+        click.echo(json.dumps(counts | {"findings": outcome.values}, indent=2))
     if not given["quiet"]:
         click.echo(f"{_NAME}: {status.rate():,.0f} calls a second", err=True)
     return _FOUND if progress.findings else 0
+
+
+class _Outcome:
+    """What was found, as it is printed and kept in files."""
+
+    def __init__(self, target: "Target", status: "_Status", given: dict[str, Any]) -> None:
+        self._target, self._status = target, status
+        self._corpus, self._crashes = given["corpus"], given["crashes"]
+        self.is_text, self._is_verbose = given["form"] == "text", given["verbose"]
+        self.values: list[dict[str, str]] = []
+
+    def tell(self, found: "bytes | Finding | None") -> None:
+        """Called after each call; `found`: an input that reached something new, or one that crashes or hangs."""
+        self._status.show()
+        match found:
+            case None:
+                pass
+            case bytes():
+                self._keep(found)
+            case _:
+                self._report(found)
+
+    def _keep(self, data: bytes) -> None:
+        from kinst.runtime.fuzzing.inputs import keep_input
+        from kinst.targets.visible import visible
+
+        if self._is_verbose:
+            self._print(f"new: {visible(self._target.shown(data))}")
+        if self._corpus is not None:
+            keep_input(self._corpus, data)
+
+    def _report(self, found: "Finding") -> None:
+        from kinst.runtime.fuzzing.inputs import keep_input
+
+        path = None if self._crashes is None else keep_input(self._crashes, found.data, f"{found.kind[0]}-")
+        self.values.append(_value(found, self._target, path))
+        self._print(_line(self.values[-1]))
+
+    def _print(self, text: str) -> None:
+        if self.is_text:
+            self._status.hide()
+            click.echo(text)
 
 
 def _value(found: "Finding", target: "Target", path: Path | None) -> dict[str, str]:

@@ -104,5 +104,7 @@ def test_every_parameter_with_a_file_tells_which() -> None:
     assert lacking == []
     written = {name: sorted(max(one.opts, key=len) for one in command.params if getattr(one.type, "is_written", False))
                for name, command in COMMANDS.items()}  # fmt: skip
-    assert written["kinst-run"] == ["--console", "--learn", "--log-file", "--output", "--report", "--snapshot-at"]
+    assert written["kinst-run"] == [
+        *("--console", "--coverage", "--learn", "--log-file", "--output", "--report", "--snapshot-at"),
+    ]
     assert written["kinst-rewrite"] == written["kinst-diff"] == ["--output"]
