@@ -75,7 +75,7 @@ class ImageSubject:
         is_named = any(map(_is_inlined, self.programs)) or any(map(_own_probes, self._beside))
         if request.programs or request.actions or is_named:
             opened = self._opened = opened or open_source(
-                source_of(request), progress=request.progress, read=open_to_run, keeps=request.start is not None
+                source_of(request), progress=request.progress, read=open_to_run, keeps=True
             )
             image = opened.image
             types = image_types(image, debug_file=request.debug_file, modules=dict(request.modules))
@@ -112,7 +112,7 @@ class ImageSubject:
 
         assert self._built is not None, "load() comes first"
         request, around = self._request, self._built.surroundings
-        opened = self._opened or self._given or open_source(source_of(request), read=open_to_run)
+        opened = self._opened or self._given or open_source(source_of(request), read=open_to_run, keeps=True)
         image, types = opened.image, self.types
         if self._opened is None:
             types = image_types(image, debug_file=request.debug_file, modules=dict(request.modules))

@@ -55,7 +55,7 @@ class LateOpened:
     def __call__(self) -> Opened:
         """The analysed image. Raises KinstError if it cannot be read."""
         if self._opened is None:
-            self._opened = open_source(self._source, read=open_to_run)
+            self._opened = open_source(self._source, read=open_to_run, keeps=True)
         return self._opened
 
     def inlines(self) -> DebugInlines:
@@ -173,7 +173,7 @@ def _with_modules(request: Request, opened: Opened | None) -> tuple[Opened | Non
     """The patched ones among the modules that the guest may load. If there are any, the image is analysed."""
     if not any(has_sites(path) for _, path in request.modules):
         return opened, ()
-    opened = opened or open_source(source_of(request), progress=request.progress, read=open_to_run)
+    opened = opened or open_source(source_of(request), progress=request.progress, read=open_to_run, keeps=True)
     if opened.manifest is not None and opened.manifest.standalone is not None:
         raise UsageError(f"{request.image}: is standalone, and has no handler: its modules' probes need one")
     if request.method is Method.JUMP:
