@@ -107,6 +107,8 @@ class Traffic:
     def __post_init__(self) -> None:
         self.facts = machine_facts(self.name)
         self.arch = arch_by_name(self.facts.arch)
+        if self.facts.arch != "amd64" and all(one.model != "virtio-mmio" for one in self.facts.devices.values()):
+            self.rng_seed, self.has_virtio_console = None, False  # such a board has no place for them
         self.files = PlacedFiles((), self.arch)
         self.clock = SimpleNamespace(now=lambda: self.time)
         self.memory = PhysicalMemory(cast("Any", SimpleNamespace(map_memory=lambda _address, _buffer: None)))
