@@ -77,7 +77,12 @@ def run(request: Request, limits: Limits, options: RunOptions, build: "Build | N
         return 0
     attach_snapshots(tracing)
     enable(tracing, options)
-    return 0 if options.is_check else _trace(tracing, limits, options)
+    if options.is_check:
+        return 0
+    try:
+        return _trace(tracing, limits, options)
+    finally:
+        _tell_unwritten(tracing)
 
 
 def attach_snapshots(tracing: Tracing) -> None:
@@ -89,6 +94,15 @@ def attach_snapshots(tracing: Tracing) -> None:
             if tracing.guest is None:
                 raise UsageError("--snapshot-at: there are snapshots of our own machine only, with an image")
             action.call.attach(tracing.guest.snapshots)
+
+
+def _tell_unwritten(tracing: Tracing) -> None:
+    """Name the snapshots that the run, which is over, did not come to."""
+    from kinst.runtime.tracing.snapshots.at_probe import SnapshotAt
+
+    for action in tracing.request.actions:
+        if isinstance(action.call, SnapshotAt) and not action.call.is_done:
+            _warn(f"{action.call.path}: not written: the run ended before --snapshot-at {action.description} fired")
 
 
 def attach_shell(tracing: Tracing, output: Consumer) -> None:

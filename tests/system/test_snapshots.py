@@ -140,6 +140,15 @@ def test_what_has_no_snapshots_says_so_at_once(words: tuple[str, ...], probe: st
     assert not [*tmp_path.iterdir()]
 
 
+def test_one_that_was_not_written_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    program = "fbt::kmain:entry { exit(0); }"
+    done = kinst_run(SAMPLES[0].path, "-qn", program, "--snapshot-at", f"fbt::kmain:entry={file}")
+    assert done.returncode == 0
+    assert f"{file}: not written: the run ended before --snapshot-at fbt::kmain:entry fired" in done.stderr
+    assert not file.exists()
+
+
 def test_the_image_is_not_replaced(tmp_path: Path) -> None:
     image = tmp_path / "image.elf"
     image.write_bytes(SAMPLES[1].path.read_bytes())

@@ -12,9 +12,9 @@ class SnapshotAt:
 
     def __init__(self, path: Path) -> None:
         """`path`: of the file."""
-        self._path = path
+        self.path = path
         self._ask: Callable[[Path], None] | None = None
-        self._is_done = False
+        self.is_done = False  # whether it has fired
 
     def attach(self, guest: Snapshotted) -> None:
         """Know the guest, which is made after the action. Raises KinstError: it can have no snapshots."""
@@ -23,6 +23,6 @@ class SnapshotAt:
 
     def __call__(self, _hit: Hit) -> None:
         """The probe fires. Raises KinstError: there can be no snapshot now, or the file cannot be written."""
-        if not self._is_done and self._ask is not None:
-            self._is_done = True
-            self._ask(self._path)
+        if not self.is_done and self._ask is not None:
+            self.is_done = True
+            self._ask(self.path)
