@@ -10,11 +10,17 @@ from click.testing import CliRunner
 from kinst.rewriter import cli
 from kinst.rewriter.commandline.command import Command
 from kinst.runtime.cli import run
+from kinst.runtime.fuzzing.cli import fuzz
 
 
 def kinst_run(*arguments: object) -> CompletedProcess[str]:
     """kinst-run; a traceback is a failure."""
     return _completed(run, "kinst-run", arguments)
+
+
+def kinst_fuzz(*arguments: object) -> CompletedProcess[str]:
+    """kinst-fuzz; a traceback is a failure."""
+    return _completed(fuzz, "kinst-fuzz", arguments)
 
 
 def command(function: str, *arguments: object) -> CompletedProcess[str]:
