@@ -25,6 +25,7 @@ _DIGESTS: Final = "digests"
 _SUFFIX: Final = ".functions"
 _KEPT: Final = 64 << 20  # bytes; those of Linux have three MB
 _FEWEST: Final = 5000  # functions that are worth it
+_SMALLEST: Final = 1 << 20  # bytes of code in which there may be so many
 _SUM: Final = 32  # bytes of the checksum, before all else
 _LENGTH: Final = 4  # bytes of the length of the head, behind it
 _COLUMNS: Final = (("address", "<u8"), ("size", "<u8"), ("evidence", "|u1"), ("strict", "<u8"))
@@ -32,11 +33,13 @@ _COLUMNS: Final = (("address", "<u8"), ("size", "<u8"), ("evidence", "|u1"), ("s
 Finder = Callable[[Image], Functions]
 
 
-def keeping(find: Finder, files: tuple[Path | None, ...], how: object) -> Finder:
-    """`find`, or what it found before for the same files. `how`: what else it depends on, with a text that says all."""
+def keeping(find: Finder, files: tuple[Path | None, ...], how: object, *, smallest: int = _SMALLEST) -> Finder:
+    """`find`, or what it found before for the same files. `how`: what else it depends on, with a text that says all.
+    `smallest`: the bytes of code from which on an image is worth it."""
 
     def found(image: Image) -> Functions:
-        path = _path(files, how)
+        is_large = sum(one.size for one in image.code_regions) >= smallest
+        path = _path(files, how) if is_large else None
         kept = None if path is None else _read(path)
         if kept is not None:
             return kept
