@@ -22,6 +22,7 @@ _PIECES: Final = st.sampled_from(
     )
 )
 _LINE: Final = st.lists(_PIECES | st.text(max_size=4), max_size=12).map("".join)
+_FOUND: Final = 3  # kinst-fuzz's exit status if something crashes
 _FUNCTIONS: Final = st.sampled_from(("memcpy", "fibonacci", "nosuch", "0x0", "0x40080000", "0x" + "f" * 17, "$1", ""))
 
 
@@ -56,7 +57,7 @@ def _made(drawn: tuple[str, str, list[str], bytes], folder: Path) -> None:
     call = ("--call", f"{function}({inside})".replace("\0", ""), "--timeout", "20us")
     command(kinst_run, _IMAGE, *call, "--call-each", rows, "-q")
     words = ("--call", f"{function}($data, {inside})".replace("\0", ""), "--timeout", "20us")
-    command(kinst_fuzz, _IMAGE, *words, "--corpus", corpus, "--runs", "4", "-q", "--max-size", "9")
+    command(kinst_fuzz, _IMAGE, *words, "--corpus", corpus, "--runs", "4", "-q", "--max-size", "9", also=_FOUND)
 
 
 _LINES: Final = st.lists(_LINE, max_size=5)

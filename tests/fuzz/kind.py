@@ -42,13 +42,14 @@ def signature(error: BaseException) -> str:
     return f"{type(error).__name__} in {place}"
 
 
-def command(main: click.Command, *words: str | Path) -> Result:
-    """Run a command in this process: it ends with a status that is known, and says no more than one error."""
+def command(main: click.Command, *words: str | Path, also: int = 0) -> Result:
+    """Run a command in this process: it ends with a status that is known, or `also` with this one, and says no more
+    than one error."""
     result = CliRunner(env={"KINST_TRACEBACK": "1"}).invoke(main, [str(word) for word in words])
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
     if "internal error" in result.stderr:
         raise Finding("\n".join(result.stderr.splitlines()[-5:]))
-    if result.exit_code not in (0, 1, 2, 3, GuestError.exit_code, NothingLeftError.exit_code):
+    if result.exit_code not in (0, 1, 2, also, GuestError.exit_code, NothingLeftError.exit_code):
         raise Finding(f"exit status {result.exit_code}")
     return result
