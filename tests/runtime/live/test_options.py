@@ -27,6 +27,11 @@ REFUSED = {
     "snapshots": (("--snapshot-at", "END=x.snap"), "--snapshot-at: there are snapshots of our own machine only"),
     "log": (("--log", "exceptions"), "--log: is for our own machine: QEMU itself has"),
     "log_file": (("--log", "exceptions", "--log-file", "x"), "--log: is for our own machine: QEMU itself has"),
+    "shell": (("--shell", "END"), "--shell: is for our own machine, and --on has another"),
+    "call_each": (("--call-each", "x"), "--call-each x: give the function with --call"),
+    "coverage": (("--coverage", "x.json"), "--coverage x.json: not with --on"),
+    "coverage_format": (("--coverage-format", "json"), "--coverage-format json: is for --coverage FILE"),
+    "coverage_of": (("--coverage", "x.json", "--coverage-of", "blocks"), "--coverage x.json: not with --on"),
     "read": (("--read", "gdb:localhost:1"), "--read runs nothing: --on is for an image that runs"),
     "every": (("--every", "1s"), "--every: there is nothing to read again: give --read"),
 }
