@@ -28,10 +28,10 @@ _DEBIAN: Final = ("linux-image-6\\.12\\.\\d+\\+deb13-arm64", "arm64", "trixie")
 
 @dataclass(frozen=True, slots=True)
 class BoardBoot:
-    """A board and its firmware. `tree`: the package's file with its device tree, which may be at the end of more.
-    `start`: lines for [start] where the build of the firmware decides. `words`: for kinst-run. `following`: what the
-    firmware starts, the file of the tree itself, with its place, or the name of an image. `qemu`: the words for QEMU's
-    board, if it has it."""
+    """A board and its firmware. `tree`: the package's file with its device tree, which may be at the end of more;
+    `is_behind`: it is where the image's file ends, as U-Boot's build has it. `start`: lines for [start] where the build
+    of the firmware decides. `words`: for kinst-run. `following`: what the firmware starts, the file of the tree itself,
+    with its place, or the name of an image. `qemu`: the words for QEMU's board, if it has it."""
 
     image: str
     tree: RealImage
@@ -40,9 +40,15 @@ class BoardBoot:
     words: tuple[str, ...] = ()
     following: str = ""
     qemu: tuple[str, ...] = ()
+    is_behind: bool = False
 
 
 BOOTS: Final = {
+    "pc-amd64": BoardBoot(
+        "u-boot-amd64",
+        RealImage("u-boot-qemu", "all", "trixie", r"usr/lib/u-boot/qemu-x86_64/u-boot\.rom"),
+        is_behind=True,
+    ),
     "pinephone": BoardBoot(
         "u-boot-sunxi",
         RealImage("u-boot-sunxi", "arm64", "trixie", "usr/lib/u-boot/pinephone/sun50i-a64-pinephone-1.2.dtb"),
@@ -116,6 +122,9 @@ class Firmware:
         self.board, self._words = name, [*self.boot.words]
         if self.boot.following.startswith("@"):
             self._words += ["--load", f"{package}{self.boot.following}"]
+        elif self.boot.is_behind:
+            ends = (one.address + one.file_size for one in open_image(self.image).segments if one.kind == PT_LOAD)
+            self._words += ["--load", f"{self.tree}@{max(ends):#x}"]
         else:
             self._words += ["--dtb", str(self.tree)]
             self._words += ["--load", f"following={real_image(self.boot.following)}"] if self.boot.following else []
