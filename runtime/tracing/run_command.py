@@ -28,6 +28,7 @@ from kinst.targets.values import dataclass
 if TYPE_CHECKING:
     from kinst.runtime.coverage.output_form import CoverageOutput
     from kinst.runtime.tracing.guests.built import Build
+    from kinst.runtime.tracing.snapshots.at_probe import SnapshotAt
 
 _NAME = "kinst-run"
 
@@ -87,22 +88,24 @@ def run(request: Request, limits: Limits, options: RunOptions, build: "Build | N
 
 def attach_snapshots(tracing: Tracing) -> None:
     """Tell the actions of --snapshot-at of the guest. Raises UsageError: it is not in our machine."""
-    from kinst.runtime.tracing.snapshots.at_probe import SnapshotAt
-
-    for action in tracing.request.actions:
-        if isinstance(action.call, SnapshotAt):
-            if tracing.guest is None:
-                raise UsageError("--snapshot-at: there are snapshots of our own machine only, with an image")
-            action.call.attach(tracing.guest.snapshots)
+    for _, action in _snapshot_actions(tracing):
+        if tracing.guest is None:
+            raise UsageError("--snapshot-at: there are snapshots of our own machine only, with an image")
+        action.attach(tracing.guest.snapshots)
 
 
 def _tell_unwritten(tracing: Tracing) -> None:
     """Name the snapshots that the run, which is over, did not come to."""
+    for description, action in _snapshot_actions(tracing):
+        if not action.is_done:
+            _warn(f"{action.path}: not written: the run ended before --snapshot-at {description} fired")
+
+
+def _snapshot_actions(tracing: Tracing) -> "Iterator[tuple[str, SnapshotAt]]":
+    """The actions of --snapshot-at, and the probes that they are for."""
     from kinst.runtime.tracing.snapshots.at_probe import SnapshotAt
 
-    for action in tracing.request.actions:
-        if isinstance(action.call, SnapshotAt) and not action.call.is_done:
-            _warn(f"{action.call.path}: not written: the run ended before --snapshot-at {action.description} fired")
+    return ((one.description, one.call) for one in tracing.request.actions if isinstance(one.call, SnapshotAt))
 
 
 def attach_shell(tracing: Tracing, output: Consumer) -> None:
