@@ -11,9 +11,9 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from kinst.runtime.providers.host import Called, Point, ProviderHost
-from kinst.runtime.providers.linux_io import io_provider
-from kinst.runtime.providers.linux_proc import proc_provider
-from kinst.runtime.providers.linux_sched import sched_provider
+from kinst.runtime.providers.linux.io import io_provider
+from kinst.runtime.providers.linux.proc import proc_provider
+from kinst.runtime.providers.linux.sched import sched_provider
 from kinst.runtime.providers.probe_table import Identifiers
 from kinst.runtime.providers.provider import (
     Action,

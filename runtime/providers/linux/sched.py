@@ -6,7 +6,7 @@ from typing import Final
 
 from kinst.runtime.providers.events import Event, EventsProvider, Place, given, tracepoint
 from kinst.runtime.providers.host import ProviderHost
-from kinst.runtime.providers.linux_tasks import LWP, PROCESS
+from kinst.runtime.providers.linux.tasks import LWP, PROCESS
 from kinst.runtime.providers.provider import Argument
 
 _CPU: Final = Argument("struct rq *", translated="cpuinfo_t *")

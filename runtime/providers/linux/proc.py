@@ -10,7 +10,7 @@ from typing import Final
 
 from kinst.runtime.providers.events import Event, EventsProvider, Numbers, Place, given, tracepoint
 from kinst.runtime.providers.host import ProviderHost
-from kinst.runtime.providers.linux_tasks import LWP, PROCESS, TASK
+from kinst.runtime.providers.linux.tasks import LWP, PROCESS, TASK
 from kinst.runtime.providers.provider import Argument
 from kinst.runtime.providers.structures import Structures
 
