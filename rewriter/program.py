@@ -18,7 +18,7 @@ from kinst.targets.elf.symbols import Symbols, no_symbols
 from kinst.targets.functions.found import Functions, find_functions
 from kinst.targets.functions.named_functions import data_in_code
 from kinst.targets.image import CodeRegion, Image
-from kinst.targets.instruction import DEFERRED, Flow, Instructions, Reason, Verdict
+from kinst.targets.instruction import DEFERRED, WRITTEN_AT_LOAD, Flow, Instructions, Reason, Verdict
 from kinst.targets.kernels.patched_at_boot import boot_patched_ranges
 from kinst.targets.module_code import code_of
 from kinst.targets.patch import Patch
@@ -51,6 +51,8 @@ class Program:
     data: NDArray[np.uint64]  # inside code regions, as symbols tell
     given: Symbols  # names from elsewhere, which the image has besides its own
     forced: Spans  # the user says that it is code
+    # Of a module: what its loader has written before its code runs, so that such sites are deferred, not refused.
+    written_once: tuple[Reason, ...] = ()
 
 
 def open_program(
@@ -90,6 +92,12 @@ def with_patches(program: Program, patches: Sequence[Patch]) -> Program:
     """The program with these patches and no others."""
     found = tuple(sorted(patches, key=lambda one: one.address))
     return replace(program, image=replace(program.image, data=patched_data(program.original, found)), patches=found)
+
+
+def as_loaded(program: Program) -> Program:
+    """The program of a module whose sites are decided when it is in memory: relocations are applied by then, and what
+    the kernel writes once, when it loads it. Keys, calls and the function tracer's places it writes at any time."""
+    return replace(program, written_once=WRITTEN_AT_LOAD)
 
 
 def with_names(image: Image, given: Symbols) -> Image:
@@ -173,8 +181,12 @@ def _refuse_written(program: Program, found: Instructions) -> Instructions:
         found.flow[(at >= 0) & (reason == Reason.RETURN_THUNK) & (found.flow == Flow.JUMP)] = Flow.RETURN
         found = found.defer((at >= 0) & is_deferred, reason).refuse((at >= 0) & ~is_deferred, reason)
     if program.image.kind is FileKind.REL:  # its addresses are not known yet, nor what the kernel writes there
-        found = found.refuse(found.verdict == Verdict.DEFER, found.reason)
-    found = found.refuse(overlapping(found, program.relocated), Reason.RELOCATED)
+        is_refused = ~np.isin(found.reason, program.written_once)
+        found = found.refuse((found.verdict == Verdict.DEFER) & is_refused, found.reason)
+    relocated = overlapping(found, program.relocated)
+    if Reason.RELOCATED in program.written_once:
+        found = found.defer(relocated, np.full(len(found), Reason.RELOCATED, np.uint8))
+    found = found.refuse(relocated & (found.verdict != Verdict.DEFER), Reason.RELOCATED)
     found = found.refuse(overlapping(found, program.data), Reason.DATA)
     weighed = refuse_islands(program.image, program.functions, found, uses_of(program.image.facts))
     is_forced = covered(program.forced, found.address)

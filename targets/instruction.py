@@ -143,6 +143,14 @@ DEFERRED: Final = (
     Reason.RETURN_THUNK,
     Reason.RUNTIME_CONSTANT,
 )
+# What a loader of modules writes once, before their code runs.
+WRITTEN_AT_LOAD: Final = (
+    Reason.RELOCATED,
+    Reason.PATCHED_AT_BOOT,
+    Reason.THUNK,
+    Reason.RETURN_THUNK,
+    Reason.RUNTIME_CONSTANT,
+)
 # The bytes by themselves, or who reads them, say that they are no instruction.
 NO_CODE: Final = (Reason.UNDECODABLE, Reason.DATA)
 

@@ -53,7 +53,7 @@ def _loaded(module: str) -> str:
     """What to do for a module that the image loads."""
     if is_glob(module):
         return ""
-    return f"; for one that it loads, kinst-rewrite its file and name the result: --module {module}=PATCHED.ko"
+    return f"; for one that it loads, kinst-run finds {module}.ko in the --initrd, or --module {module}=FILE names it"
 
 
 def _misplaced(field: str) -> str:

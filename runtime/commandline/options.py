@@ -241,7 +241,7 @@ name_options: Final = together(
         metavar="NAME=FILE",
         multiple=True,
         type=TextWithFile(file_of_module),
-        help="A kernel module: its types, in D also NAME`type; its probes, if it was patched.",
+        help="A kernel module: its types, in D also NAME`type; its probes, which fire when the guest has loaded it.",
     ),
     option(
         "--user",

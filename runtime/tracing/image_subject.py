@@ -3,6 +3,7 @@ they describe."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from kinst.rewriter.naming.inline_probes import is_inline
@@ -25,12 +26,14 @@ from kinst.targets.arch.registry import NO_IMAGE_ARCH
 from kinst.targets.c_types import ImageTypes, NoImageTypes
 from kinst.targets.debuginfo.beside_types import BesideTypes
 from kinst.targets.debuginfo.image_types import image_types
-from kinst.targets.image import open_to_run
+from kinst.targets.elf.file import ElfLike
+from kinst.targets.image import Image, open_to_run
 from kinst.targets.manifest.packed import find_manifest
 from kinst.targets.probe import PROVIDERS, ProbeName
 
 if TYPE_CHECKING:
     from kinst.runtime.tracing.guests.guest import Guest
+    from kinst.runtime.tracing.images.module_files import ModuleFile
     from kinst.runtime.tracing.images.plug_ins import MakeProviders
     from kinst.runtime.typed.image_objects import Objects
 
@@ -78,8 +81,7 @@ class ImageSubject:
                 source_of(request), progress=request.progress, read=open_to_run, keeps=True
             )
             image = opened.image
-            types = image_types(image, debug_file=request.debug_file, modules=dict(request.modules))
-            self.types = BesideTypes(types, {one.module: one.types for one in self._beside}) if self._beside else types
+            self.types = self._types_of(image, {})
             self.constants = constants_of(image, request.system)
             self.arch, own = image.facts, static_records(image).providers
             self.providers = tuple(dict.fromkeys((*PROVIDERS, *own)))
@@ -91,10 +93,28 @@ class ImageSubject:
         image = None if opened is None else opened.image
         self._identified = {} if opened is None else _identified(opened, self._beside, descriptions)
         plug_ins = PlugIns(image, self.types, asks_for(descriptions, self._identified), self._own(descriptions))
-        names = self._names([str(self._identified.get(text, text)) for text in descriptions])
-        prepared = prepare(self._request, opened, (*names, *plug_ins.names), self.types, self._beside)
+        names = (*self._names([str(self._identified.get(text, text)) for text in descriptions]), *plug_ins.names)
+        files = () if image is None else self._module_files(image, names)
+        prepared = prepare(self._request, opened, names, self.types, self._beside, files)
         self._built = self._build(prepared, self.types, plug_ins, warn)
         return self._built
+
+    def _module_files(self, image: Image, names: Sequence[ProbeName]) -> "Sequence[ModuleFile]":
+        """The modules that names mean, of which types are known from now on."""
+        from kinst.runtime.tracing.images.module_files import module_files, named  # few runs have any
+
+        files = module_files(self._request, image, names)
+        found = {name: one for name, one in named(files).items() if name not in dict(self._request.modules)}
+        if found:
+            self.types = self._types_of(image, found)
+        return files
+
+    def _types_of(self, image: Image, found: Mapping[str, Image]) -> ImageTypes:
+        """The types of the image, of the modules of --module and in `found`, and of the images beside it."""
+        request = self._request
+        modules: dict[str, Path | ElfLike] = {**dict(request.modules), **found}
+        types = image_types(image, debug_file=request.debug_file, modules=modules)
+        return BesideTypes(types, {one.module: one.types for one in self._beside}) if self._beside else types
 
     def _own(self, descriptions: Sequence[str]) -> "MakeProviders | None":
         """What makes the providers of what builds the guest, if it has its own."""

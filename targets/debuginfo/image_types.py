@@ -40,7 +40,7 @@ _KINDS: Final = (STT_FUNC, STT_GNU_IFUNC, STT_OBJECT, STT_NOTYPE)
 
 
 def image_types(
-    image: Image, *, debug_file: Path | None = None, modules: Mapping[str, Path] = MappingProxyType({})
+    image: Image, *, debug_file: Path | None = None, modules: Mapping[str, Path | ElfLike] = MappingProxyType({})
 ) -> ImageTypes:
     """The types and symbols of an image. No debug information is read until a name is looked up; answers are kept.
 
@@ -51,7 +51,8 @@ def image_types(
         image: the image.
         debug_file: its debug information and more symbols; else in the image, or where its build-id or .gnu_debuglink
             says.
-        modules: files of kernel modules by the names that programs use for them, of which only the types matter.
+        modules: files of kernel modules, also opened ones, by the names that programs use for them, of which only the
+            types matter.
 
     Raises:
         ImageError: the debug file or a module cannot be read, or was not made for the image.
@@ -62,7 +63,7 @@ def image_types(
         elf = open_elf(debug_file)
     others: dict[str, FileTypes] = {}
     kernel = FileTypes(elf, image.module, debug, parent_of=_parents(others))
-    others |= {name: _module_types(name, path, kernel, others) for name, path in modules.items()}
+    others |= {name: _module_types(name, file, kernel, others) for name, file in modules.items()}
     symbols = image.symbols if debug_file is None else image.symbols.joined(debug.symbols)
     return _ImageTypes(image.module, symbols, kernel, others, lambda: why_none or _why_split(debug))
 
@@ -86,8 +87,8 @@ def _why_split(debug: DebugSections) -> str:
     return ""
 
 
-def _module_types(name: str, path: Path, kernel: FileTypes, others: Mapping[str, FileTypes]) -> FileTypes:
-    elf = open_elf(path)
+def _module_types(name: str, file: Path | ElfLike, kernel: FileTypes, others: Mapping[str, FileTypes]) -> FileTypes:
+    elf = open_elf(file) if isinstance(file, Path) else file
     return FileTypes(elf, name, DebugSections(elf), lambda: kernel.btf, _parents(others, kernel))
 
 
@@ -152,7 +153,7 @@ class _ImageTypes:
     def function(self, name: str, module: str = "") -> Function | None:
         """The prototype of a function."""
         if module not in self._own:
-            return None
+            return self._files[module].function(name, None) if module in self._files else None
         if name not in self._functions:
             row = self._row(name)
             self._functions[name] = self._kernel.function(name, None if row is None else int(self._table.address[row]))

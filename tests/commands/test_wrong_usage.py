@@ -106,7 +106,7 @@ def test_names_of_bpftrace_are_translated(theirs: str, ours: str) -> None:
         (["-n", "BEGIN", "-x", "aggrate=often"], "a time or a frequency, such as 100ms or 10hz"),
         (["-n", "BEGIN { for (i = 0; i < 3; i++) trace(i); }"], 'near "for": D has no loops'),
         (["-n", "BEGIN { while (1) { } }"], 'near "while": D has no loops'),
-        (["-n", "fbt:brd:brd_init:entry"], "kinst-rewrite its file and name the result: --module brd=PATCHED.ko"),
+        (["-n", "fbt:brd:brd_init:entry"], "kinst-run finds brd.ko in the --initrd, or --module brd=FILE names it"),
     ],
 )
 def test_the_line_says_what_to_do(arguments: list[str], message: str) -> None:

@@ -23,13 +23,14 @@ from kinst.runtime.machine.loading.loaded import Loaded
 from kinst.runtime.machine.loading.loader import load_image, misplaced
 from kinst.runtime.machine.started_files import watch_started_files
 from kinst.runtime.machine.system import System
-from kinst.runtime.patched.module_sites import ModuleSites
+from kinst.runtime.patched.modules.module_sites import ModuleSites
 from kinst.runtime.patched.own_copies import OwnCopies
 from kinst.runtime.patched.patched_file import trampoline_code
 from kinst.runtime.patched.sites import Patched
 from kinst.runtime.providers.dtrace import DtraceProvider
 from kinst.runtime.providers.provider import Providers
 from kinst.runtime.systems.linux import LINUX
+from kinst.runtime.systems.linux_modules import LinuxModules
 from kinst.runtime.systems.registry import SYSTEMS
 from kinst.runtime.tracing.guests.guest import Guest
 from kinst.runtime.tracing.guests.snapshotting import GuestSnapshots
@@ -38,6 +39,7 @@ from kinst.runtime.tracing.host.guest_host import GuestHost
 from kinst.runtime.tracing.host.replaying import replays_of
 from kinst.runtime.tracing.host.surroundings import SCRATCH, Surroundings
 from kinst.runtime.tracing.images.beside_code import BesideImages
+from kinst.runtime.tracing.images.guest_modules import GuestModules
 from kinst.runtime.tracing.images.image_probes import inline_clauses, providers_of, register_image, register_module
 from kinst.runtime.tracing.images.modules import module_sites
 from kinst.runtime.tracing.images.patched_code import PatchedCode
@@ -109,14 +111,16 @@ def build(prepared: Prepared, types: ImageTypes, plug_ins: PlugIns, warn: Callab
     sites = None if code is None else code.sites
     providers = providers_of(dtrace, host, sites, loaded, types)
     modules = [] if code is None else [module_sites(one, system, loaded, code) for one in prepared.modules]
-    _register(providers, host, types, modules, beside)
     scratch = Scratch(SCRATCH)
     observe = with_unmapped_image(system.space.observe, loaded.segments, system.space.stage)
     task = prepared.original.symbols.address_of(LINUX.evidence)
     mapped = None if task is None else task + loaded.bias
-    tables = system.arch.linux.user_tables
-    observe = with_kernel(observe, system.space.observe_without, system.engine.live.get, tables, mapped)
+    user_tables = system.arch.linux.user_tables
+    observe = with_kernel(observe, system.space.observe_without, system.engine.live.get, user_tables, mapped)
     memory = GuestMemory(scratch, observe, system.space.observe_write, system.memory)
+    late = GuestModules(prepared.loading, system, loaded, code, LinuxModules(memory, types), warn)
+    tables = [*(one.table for one in modules), *(one.table for one in late.sites)]
+    _register(providers, host, types, tables, beside)
     plug_ins.register(providers, sites, memory, loaded.bias)
     watched = _watched(prepared, system, loaded, providers, plug_ins)
     rules = _rules(prepared, loaded, moved) if code is None else code.frame_rules
@@ -157,7 +161,7 @@ def build(prepared: Prepared, types: ImageTypes, plug_ins: PlugIns, warn: Callab
         locate_beside=locate_beside,
         profile=profile,
         intervene=system.trap.intervene,
-        arm=lambda: _arm(prepared, code, modules, beside, snapshots),
+        arm=lambda: _arm(prepared, code, (*modules, late), beside, snapshots),
         fold=next((one.fold for one in (code, beside) if one is not None), lambda: None),
         replays=replays_of(system, profile),
         snapshots=snapshots,
@@ -169,6 +173,7 @@ def build(prepared: Prepared, types: ImageTypes, plug_ins: PlugIns, warn: Callab
         *(prepared, system, loaded, code, surroundings, inlines),
         snapshots=snapshots,
         beside=beside,
+        late=late,
         log=log,
         debugger=door,
         covering=covering,
@@ -202,12 +207,12 @@ def _register(
     providers: Providers,
     host: GuestHost,
     types: ImageTypes,
-    modules: Sequence[ModuleSites],
+    modules: "Sequence[SiteTable]",
     beside: BesideImages | None,
 ) -> None:
     """Add the probes of all that is, or comes to be, in memory besides the first image."""
     for module in modules:
-        register_module(providers, module.table, host, types)
+        register_module(providers, module, host, types)
     for one in () if beside is None else beside.images:
         if one.code is not None:
             register_image(providers, one.code.sites, one.loaded, host, one.prepared.image.types)
@@ -276,7 +281,7 @@ def _log(
 def _arm(
     prepared: Prepared,
     code: PatchedCode | None,
-    modules: Sequence[ModuleSites],
+    modules: Sequence[ModuleSites | GuestModules],
     beside: BesideImages | None,
     snapshots: GuestSnapshots,
 ) -> None:

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from kinst.runtime.tracing.guests.event_log import EventLog
     from kinst.runtime.tracing.guests.learning import Learner
     from kinst.runtime.tracing.images.beside_code import BesideImages
+    from kinst.runtime.tracing.images.guest_modules import GuestModules
 
 
 class Guest:
@@ -57,6 +58,7 @@ class Guest:
         *,
         snapshots: GuestSnapshots,
         beside: "BesideImages | None" = None,
+        late: "GuestModules | None" = None,
         log: "EventLog | None" = None,
         debugger: "Debugger | None" = None,
         covering: "Covering | None" = None,
@@ -67,6 +69,7 @@ class Guest:
         once with warnings that cannot wait for the output. `link_address` gives that of an address of the image."""
         self.link_address = link_address
         self._log, self.beside, self._debugger = log, beside, debugger
+        self._late = late
         self.snapshots, self.covering = snapshots, covering
         self.prepared = prepared
         self.system = system
@@ -226,7 +229,8 @@ class Guest:
         if self._debugger is not None:
             self._debugger.finish(self.exit_code if isinstance(outcome, End) else getattr(outcome, "exit_code", 1))
         ending = self.whereabouts.ending(outcome, is_verbose=self.prepared.request.is_verbose)
-        missed = () if self.beside is None or not self.system.has_run else self.beside.missed()
+        late = (one for one in (self.beside, self._late) if one is not None and self.system.has_run)
+        missed = tuple(line for one in late for line in one.missed())
         ending = replace(ending, stuck=self._stuck.found, assumed=self._unmodelled.lines(), missed=missed)
         return ending if self.code is None else replace(ending, passed_over=self.code.passed_over())
 

@@ -20,7 +20,7 @@ from kinst.targets.values import dataclass
 
 if TYPE_CHECKING:
     from kinst.runtime.machine.system import System
-    from kinst.runtime.patched.module_sites import ModuleSites
+    from kinst.runtime.patched.modules.module_sites import ModuleSites
     from kinst.runtime.tracing.images.patched_code import PatchedCode
 
 
@@ -81,9 +81,9 @@ def module_sites(module: PatchedModule, system: "System", kernel: Loaded, code: 
         kernel: the image that loads it.
         code: of that image.
     """
-    from kinst.runtime.patched.module_sites import ModuleSites  # of machines of ours: QEMU needs none of them
+    from kinst.runtime.patched.modules.module_sites import ModuleSites  # of machines of ours: QEMU needs none of them
 
-    end = _end(kernel.image)
+    end = trampolines_end(kernel.image)
     trampolines = moved_trampolines(system, kernel, end)
     manifest, image = module.manifest, module.image
     address, size = manifest.trampolines
@@ -103,6 +103,6 @@ def module_sites(module: PatchedModule, system: "System", kernel: Loaded, code: 
     return found
 
 
-def _end(image: Image) -> int:
+def trampolines_end(image: Image) -> int:
     """Where trampolines would end in an image that has none."""
     return place(image.segments, image.code_regions[0].address, GRANULE, image.facts.trampoline_window).end

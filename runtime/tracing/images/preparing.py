@@ -5,6 +5,7 @@ from dataclasses import field, replace
 from functools import cache
 from itertools import chain
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kinst.rewriter.naming.inline_lookup import DebugInlines
 from kinst.rewriter.naming.inline_probes import Expansion, is_inline
@@ -26,6 +27,7 @@ from kinst.runtime.tracing.images.beside_images import (
     prepare_beside,
 )
 from kinst.runtime.tracing.images.late_plan import LatePlan, digest_of, kept_plan, new_plan
+from kinst.runtime.tracing.images.loading_modules import LoadingModule, PreparedModules, prepare_modules
 from kinst.runtime.tracing.images.modules import PatchedModule, has_sites, patched_modules
 from kinst.runtime.tracing.images.nearby import nearby
 from kinst.runtime.tracing.programs.inline_clauses import OwnCode
@@ -41,6 +43,9 @@ from kinst.targets.manifest.probe_ids import FIRST_PROBE_ID
 from kinst.targets.method import Method
 from kinst.targets.probe import ProbeName
 from kinst.targets.values import dataclass
+
+if TYPE_CHECKING:
+    from kinst.runtime.tracing.images.module_files import ModuleFile
 
 
 class LateOpened:
@@ -89,7 +94,8 @@ class Prepared:
     call: Call | None
     opened: LateOpened
     original: Image  # the image without patches, if it was analysed; else the one that is loaded
-    modules: tuple[PatchedModule, ...] = ()  # that the guest may load
+    modules: tuple[PatchedModule, ...] = ()  # that the guest may load, with breakpoints in their files
+    loading: tuple[LoadingModule, ...] = ()  # that it may load, and that are patched then
     beside: tuple[PreparedBeside, ...] = ()  # other images in the machine
 
     @property
@@ -108,6 +114,7 @@ def prepare(
     names: Sequence[ProbeName],
     types: ImageTypes,
     beside: Sequence[BesideImage] = (),
+    files: Sequence["ModuleFile"] = (),
 ) -> Prepared:
     """Decide what to patch, and for which machine.
 
@@ -118,6 +125,7 @@ def prepare(
             error here: the checker reports it, with its place in the program.
         types: prototypes of functions, for args[].
         beside: other images in the machine.
+        files: modules that the names mean, and that the guest may load.
 
     Raises:
         KinstError: the image cannot be used, or not in this way.
@@ -125,18 +133,23 @@ def prepare(
     planned, inlines = Planned(), None
     # Modules first: their probes are numbered after the kernel's, which is analysed and planned even where programs
     # name none of its probes.
-    opened, modules = _with_modules(request, opened)
+    opened, modules = _with_modules(request, opened, names, files)
+    has_modules = bool(modules.patched or modules.loading)
     is_finished = opened is not None and opened.manifest is not None and opened.manifest.standalone is not None
-    if opened is not None and (names or modules) and not is_finished:
+    if opened is not None and (names or has_modules) and not is_finished:
         inlines = opened.inlines(with_parameters=True, types=types)
         own = [name for name in names if is_for(name, opened.image, beside)]
-        planned = _planned(opened, own, inlines, request, has_modules=bool(modules))
+        planned = _planned(opened, own, inlines, request, has_modules=has_modules)
     first = FIRST_PROBE_ID if opened is None or not beside else _after(opened, modules)
     others = prepare_beside(beside, names, request, first)
     planned = replace(
         planned,
-        reasons={**dict(chain.from_iterable(one.reasons.items() for one in others)), **planned.reasons},
-        refusals=(*planned.refusals, *chain.from_iterable(one.refusals for one in others)),
+        reasons={
+            **dict(chain.from_iterable(one.reasons.items() for one in others)),
+            **planned.reasons,
+            **modules.reasons,
+        },
+        refusals=(*planned.refusals, *modules.refusals, *chain.from_iterable(one.refusals for one in others)),
     )
     late = LateOpened(source_of(request), opened, inlines)
     image, manifest = _loaded(request, planned)
@@ -164,27 +177,32 @@ def prepare(
         call=call,
         opened=late,
         original=original,
-        modules=modules,
+        modules=modules.patched,
+        loading=modules.loading,
         beside=others,
     )
 
 
-def _with_modules(request: Request, opened: Opened | None) -> tuple[Opened | None, tuple[PatchedModule, ...]]:
-    """The patched ones among the modules that the guest may load. If there are any, the image is analysed."""
-    if not any(has_sites(path) for _, path in request.modules):
-        return opened, ()
+def _with_modules(
+    request: Request, opened: Opened | None, names: Sequence[ProbeName], files: Sequence["ModuleFile"]
+) -> tuple[Opened | None, PreparedModules]:
+    """The modules that the guest may load. If one can have probes, the image is analysed."""
+    if not files and not any(has_sites(path) for _, path in request.modules):
+        return opened, PreparedModules()
     opened = opened or open_source(source_of(request), progress=request.progress, read=open_to_run, keeps=True)
     if opened.manifest is not None and opened.manifest.standalone is not None:
         raise UsageError(f"{request.image}: is standalone, and has no handler: its modules' probes need one")
     if request.method is Method.JUMP:
         raise UsageError("--method jump: has no handler, and the probes of modules need one")
     first = numbering_of(opened.program).end
-    return opened, tuple(patched_modules(request.modules, opened.image.facts.name, first))
+    patched = tuple(patched_modules(request.modules, opened.image.facts.name, first))
+    return opened, prepare_modules(patched, files, names, request, first)
 
 
-def _after(opened: Opened, modules: Sequence[PatchedModule]) -> int:
+def _after(opened: Opened, modules: PreparedModules) -> int:
     """The first identifier after those of an image and of its modules."""
-    return modules[-1].manifest.next_identifier if modules else numbering_of(opened.program).end
+    following = modules.next_identifier
+    return numbering_of(opened.program).end if following is None else following
 
 
 def _call_of(request: Request) -> Call | None:

@@ -45,6 +45,10 @@ def check_request(prepared: "Prepared") -> None:
         raise UsageError(f"{what} the probes of --method {Method.JUMP} are written into that: use another method")
     if prepared.modules:
         raise UsageError(f"{what} modules that were patched bring breakpoints of their own: give none with --module")
+    if prepared.loading:
+        raise UsageError(
+            f"{what} where modules are is not in it: start without probes of {prepared.loading[0].file.name}"
+        )
     if prepared.beside:
         raise UsageError(f"{what} images of --load and --stage bring probes of their own: start without them")
     if prepared.request.learn is not None:

@@ -1,0 +1,111 @@
+"""Names of probes -> the files of the kernel modules that they mean: those of --module, and those in the --initrd."""
+
+import re
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from kinst.rewriter.rewriting import Opened, Source, open_source
+from kinst.targets.elf.header import FileKind
+from kinst.targets.errors import KinstError, UsageError
+from kinst.targets.image import Image, open_to_run
+from kinst.targets.packed.initial_files import initial_files
+from kinst.targets.values import dataclass
+
+if TYPE_CHECKING:
+    from kinst.runtime.tracing.request import Request
+    from kinst.targets.manifest.packed import Manifest
+    from kinst.targets.probe import ProbeName
+
+_ENDING: Final = re.compile(r"\.ko(\.(gz|xz|zst|bz2|lz4|lzma))?$")
+_NAME: Final = b"name="
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleFile:
+    """A module that the guest may load, in a file."""
+
+    name: str  # what programs call it
+    kernel_name: str  # what the kernel calls it
+    where: str  # where the file is, for messages
+    opened: Opened  # the original
+    in_file: Image  # as the file has it, with the breakpoints that may be in it
+
+    @property
+    def manifest(self) -> "Manifest | None":
+        """What the file was patched with."""
+        return self.opened.manifest
+
+
+def module_files(request: "Request", kernel: Image, names: Sequence["ProbeName"]) -> tuple[ModuleFile, ...]:
+    """The modules that names of probes mean, by which the kernel's own are not meant as well.
+
+    Raises:
+        ImageError, ManifestError, UsageError: a file of --module cannot be read, or is for another machine.
+    """
+    meant = [name for name in names if name.module and not name.matches_image(kernel.module)]
+    if not meant or request.on is not None:
+        return ()
+    given = dict(request.modules)
+    found = [_opened(name, path, str(path)) for name, path in request.modules if _is_meant(name, meant)]
+    found += (one for one in _in_initrd(request, meant) if one.name not in given)
+    for one in found:
+        if one.in_file.facts.name != kernel.facts.name:
+            raise UsageError(
+                f"{one.where}: is a module for {one.in_file.facts.name}, the image is for {kernel.facts.name}"
+            )
+    return tuple(one for one in found if one.in_file.kind is FileKind.REL)
+
+
+def named(files: Sequence[ModuleFile]) -> Mapping[str, Image]:
+    """Their images by name, for their types."""
+    return {one.name: one.opened.image for one in files}
+
+
+def _is_meant(module: str, names: Sequence["ProbeName"]) -> bool:
+    return any(name.names_module(module) for name in names)
+
+
+def _opened(name: str, path: Path, where: str) -> ModuleFile:
+    opened = open_source(Source(path, name), read=open_to_run)
+    in_file = opened.image if opened.manifest is None else open_to_run(path, module=name)
+    return ModuleFile(name, _kernel_name(opened.image) or name, where, opened, in_file)
+
+
+def _in_initrd(request: "Request", names: Sequence["ProbeName"]) -> Iterator[ModuleFile]:
+    """Those in the initial file system, each once. One that cannot be read is none: the guest may never load it."""
+    seen: set[str] = set()
+
+    def wants(path: str) -> bool:
+        name = _name_of(path)
+        return name is not None and name not in seen and _is_meant(name, names)
+
+    for path, content in initial_files(request.configuration.initrd or b"", wants):
+        name = _name_of(path)
+        assert name is not None, "it was wanted"
+        seen.add(name)
+        # Files are mapped, so that one without a name serves as well as the module's own.
+        with tempfile.NamedTemporaryFile(prefix="kinst-", suffix=".ko") as file:
+            file.write(content)
+            file.flush()
+            try:
+                yield _opened(name, Path(file.name), f"{path} in the --initrd")
+            except KinstError:
+                continue
+
+
+def _name_of(path: str) -> str | None:
+    """What a kernel calls a module by its file's name; None: it is no module."""
+    file = path.rpartition("/")[2]
+    return _ENDING.sub("", file).replace("-", "_") if _ENDING.search(file) else None
+
+
+def _kernel_name(image: Image) -> str | None:
+    """What .modinfo says; old modules do not say it."""
+    section = image.section(".modinfo")
+    if section is None:
+        return None
+    texts = image.data[section.offset : section.offset + section.size].tobytes().split(b"\0")
+    found = next((text for text in texts if text.startswith(_NAME)), None)
+    return None if found is None else found.removeprefix(_NAME).decode(errors="replace")
