@@ -63,6 +63,9 @@ class BreakpointCounters:
         self._state.event, self._state.bias = breakpoint_at
         self._state.credit = credit or ctypes.addressof(self._nowhere)
         self._state.open = ctypes.addressof(self._nowhere)
+        # Else the next exception that is none of the guest's, an intercept, would find the PC behind this interrupt.
+        self._state.raised = places.raised or ctypes.addressof(self._nowhere)
+        self._raised = ctypes.c_uint32.from_address(self._state.raised)
         self._code = None if places.live_pc is None else BREAKPOINTS.function()
         self._when_full: Callable[[], None] = lambda: None
         self.records = HitRecords(self._state, places, clock)
@@ -124,9 +127,13 @@ class BreakpointCounters:
             guarded: calls a function, and keeps what it raises.
         """
 
+        def handled(uc: int, number: int, data: int) -> None:
+            handle(uc, number, data)
+            self._raised.value = 0
+
         def full(uc: int, number: int, data: int) -> None:
             guarded(self._when_full)
-            handle(uc, number, data)  # the hit that did not fit: the records before it are drained, so order is kept
+            handled(uc, number, data)  # the hit that did not fit: the records before it are drained, so order is kept
 
         def dispatch(hit: Callable[[], None]) -> None:
             try:
@@ -136,7 +143,7 @@ class BreakpointCounters:
                 self.stay()
                 failed(error)
 
-        return INTERRUPT(handle), INTERRUPT(full), _DISPATCH(dispatch)
+        return INTERRUPT(handled), INTERRUPT(full), _DISPATCH(dispatch)
 
     # -- breakpoints --------------------------------------------------------------------------------------------------
 

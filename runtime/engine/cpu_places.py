@@ -19,6 +19,7 @@ class CpuPlaces:
     general: int  # where the emulator itself has those before the PC, in the same way; 0 if that is not known
     pc: int  # which of them is the PC
     number_of: Callable[[str], int]  # gives Unicorn's number of any register
+    raised: int | None = None  # the address of the word that says that the last exception was a software interrupt
 
     @property
     def copied(self) -> Sequence[int]:

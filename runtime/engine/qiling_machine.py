@@ -180,7 +180,8 @@ class QilingMachine:
         names = self._register_names[: self._pc]
         general = 0 if place is None else general_registers(place, self.states, names)
         registers = self._frame_numbers, self.frame.address, general, self._pc
-        places = CpuPlaces(place, read_batch, *registers, self._register_number)
+        raised = self._facts.words.get("exception_is_int") if general else None
+        places = CpuPlaces(place, read_batch, *registers, self._register_number, raised and general + raised[0])
         at = self._facts.breakpoint_number, self._facts.breakpoint_bias
         counters = BreakpointCounters(places, at, self.counter.word if self.counter else 0, clock)
         self._counting.settle_before(counters)
@@ -419,10 +420,11 @@ class QilingMachine:
         """Run from the CPU's PC until something happens. Raises what a callback raised."""
         self.one.begin(is_granted=self.counter is not None)
         status = self._counting.run(self._start, self.pc)
-        is_one = self.one.end()
+        is_spent = self.counter is not None and self.counter.has_stopped
+        is_one = self.one.end()  # not before: what it calls may take the budget back
         # Not before the run: the clock's thread may ask for a stop before it begins.
-        reason = Stop.REQUESTED if is_one and status == const.UC_ERR_OK else self._stop_reason(status)
-        self.blocks.end(self.pc, is_spent=is_one or (self.counter is not None and self.counter.has_stopped))
+        reason = Stop.REQUESTED if is_one and status == const.UC_ERR_OK else self._stop_reason(status, is_spent)
+        self.blocks.end(self.pc, is_spent=is_one or is_spent)
         error, self._raised = self._raised or self._ql.taken_error(), None
         if error is not None:
             raise error
@@ -433,9 +435,8 @@ class QilingMachine:
         status = self._library.uc_emu_start(self._handle, self.pc(), 0, 0, 0)
         return status, self._fault is not None and self._fault[1] is Access.FETCH
 
-    def _stop_reason(self, status: int) -> Stop:
+    def _stop_reason(self, status: int, is_spent: bool) -> Stop:  # noqa: FBT001
         if status == const.UC_ERR_OK:
-            is_spent = self.counter is not None and self.counter.has_stopped
             return Stop.REQUESTED if self.blocks.has_stopped or is_spent else Stop.HALTED
         if status == const.UC_ERR_INSN_INVALID:
             return Stop.UNDEFINED

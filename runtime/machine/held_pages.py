@@ -4,7 +4,8 @@ For what hardware has and the engine lacks: watchpoints, and implicit supervisor
 program. Both are done by translations: a TLB entry is decided when it is made.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Final
 
 from kinst.runtime.engine.qiling_machine import QilingMachine
@@ -49,10 +50,22 @@ class HeldPages:
         self._walks.turn(is_off=refuses is not None)  # without forgetting: kept answers stay right
         self._engine.flush_tlb()
 
-    def execute_unheld(self) -> None:
-        """Let the CPU execute the next instruction with no page held."""
+    def execute_unheld(self, after: Callable[[], None] | None = None) -> None:
+        """Let the CPU execute the next instruction with no page held. `after` is called then: what it has held instead
+        counts."""
         refuses, self._refuses = self._refuses, None
-        self._execute_one(refuses)
+        self._execute_one(refuses, after)
+
+    @contextmanager
+    def lifted(self) -> Iterator[None]:
+        """Accesses by a model of the CPU: no page is held meanwhile."""
+        refuses, self._refuses = self._refuses, None
+        try:
+            yield
+        finally:
+            self._refuses = refuses
+            if refuses is not None:  # the TLB has got what it must not keep
+                self._engine.flush_tlb()
 
     def execute_implicitly(self, is_implicit: Callable[[int], bool], cleared: Mapping[str, int]) -> None:
         """Let the CPU execute the next instruction with pages that `is_implicit(address)` chooses translated as if some
@@ -61,12 +74,14 @@ class HeldPages:
         self._implicit_registers.clear(cleared)
         self._execute_one(self._refuses)
 
-    def _execute_one(self, refuses: Callable[[int], bool] | None) -> None:
+    def _execute_one(self, refuses: Callable[[int], bool] | None, then: Callable[[], None] | None = None) -> None:
         """Have the next run execute one instruction; the translations that it gets are for it alone."""
 
         def after() -> None:
             self._is_implicit = None
             self.hold(refuses)
+            if then is not None:
+                then()
 
         self._walks.turn(is_off=True)
         self._engine.flush_tlb()

@@ -5,6 +5,7 @@ models and providers only ever use these protocols.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Protocol
 
 from kinst.runtime.machine.assumed_registers import AssumedRegisters
@@ -12,7 +13,8 @@ from kinst.runtime.machine.configuration import End
 from kinst.runtime.machine.device import Clock, Device, Line, Timed
 from kinst.runtime.machine.disk import Disk
 from kinst.runtime.machine.serial_line import SerialLine
-from kinst.runtime.paging.walker import Registers
+from kinst.runtime.machine.watching.mirrored_pages import MemoryAccess
+from kinst.runtime.paging.walker import Access, Registers
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.machines.machine import MachineFacts
 
@@ -126,8 +128,13 @@ class Held(Protocol):
         It is called for each translation that the TLB gets. None: no page is held, as at first."""
         ...
 
-    def execute_unheld(self) -> None:
-        """Let the CPU execute the next instruction with no page held."""
+    def execute_unheld(self, after: Callable[[], None] | None = None) -> None:
+        """Let the CPU execute the next instruction with no page held. `after` is called then: what it has held instead
+        counts."""
+        ...
+
+    def lifted(self) -> AbstractContextManager[None]:
+        """Accesses by a model of the CPU: no page is held meanwhile."""
         ...
 
     def execute_implicitly(self, is_implicit: Callable[[int], bool], cleared: Mapping[str, int]) -> None:
@@ -142,6 +149,18 @@ class Space(Protocol):
     @property
     def held(self) -> Held:
         """Its held pages."""
+        ...
+
+    def observe(self, address: int) -> int | None:
+        """The physical address for a virtual one; None if nothing is mapped. The guest cannot notice."""
+        ...
+
+    def watch_memory(self, addresses: range, access: Access, watcher: Callable[[MemoryAccess], None]) -> None:
+        """Call `watcher` with each load, or store, of physical RAM. Between two runs. Raises MachineError."""
+        ...
+
+    def unwatch_memory(self, watcher: Callable[[MemoryAccess], None]) -> None:
+        """Call it no more."""
         ...
 
 

@@ -142,6 +142,7 @@ _WORDS = {
     # Of SVM's guest mode: the address of its control block, and bits for instructions that end it.
     "svm.block": (5504, 8),
     "svm.intercepts": (5520, 8),
+    "svm.debug": (5532, 4),  # of debug registers: two halves
 }
 # Registers with a name, and where they are: they confirm that the structure is the one above.
 _LANDMARKS = {"rax": 0, "r15": 120, "cr2": 440, "lstar": 4840, "pat": 5280}

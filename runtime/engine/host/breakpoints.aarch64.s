@@ -41,6 +41,8 @@ python:
     ldr x9, [x2, #state.callback]
     br x9
 found:
+    ldr x5, [x2, #state.raised]
+    str wzr, [x5]
     ldp x5, x6, [x8, #row.(target, credit)]
     tbnz x5, #BATCHED_BIT, batched
     ldp x7, x9, [x2, #state.(cells, credit)]

@@ -76,6 +76,7 @@ class BreakpointState(ctypes.Structure):
     budget: Word  # the state that it is called with
     interrupt_bias: Word  # how far the PC is behind an instruction that raised an exception
     open: Word  # the address of the word that says which block has begun
+    raised: Word  # the address of a word of 32 bits: the last exception was a software interrupt
 
 
 @layout

@@ -52,6 +52,8 @@ settled:
 found:                                          // a breakpoint is the last instruction of its block
     mov rcx, qword ptr [rdx + state.open]
     mov qword ptr [rcx], 0
+    mov rcx, qword ptr [rdx + state.raised]
+    mov dword ptr [rcx], 0
     mov rcx, qword ptr [r9 + row.target]
     test rcx, rcx
     js batched                                  // BATCHED_BIT is the sign

@@ -109,6 +109,8 @@ class PcAmd64:
         self._attach_interrupts(machine)
         self._attach_devices(machine)
         self._registers.intercept()
+        for cpu in machine.cpus:
+            self.exceptions.data_breakpoints.intercept(cpu)
         for cpu in machine.cpus[1:]:
             enter_real_mode(cpu.registers, 0)
         machine.memory.write(_BIOS_AREA, _bios_data())

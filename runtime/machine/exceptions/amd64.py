@@ -10,6 +10,7 @@ from typing import Final, Protocol
 
 from kinst.runtime.machine.exception_model import Event, Outcome, Source, SystemRegister, Taken, TakenWatcher
 from kinst.runtime.machine.exceptions.amd64_cpuid import identify
+from kinst.runtime.machine.exceptions.amd64_debug import DEBUG, LINE, WRITES_DR7, DataBreakpoints
 from kinst.runtime.machine.exceptions.amd64_model_specific import INTERCEPTED
 from kinst.runtime.machine.exceptions.amd64_segments import (
     EFER_SCE,
@@ -25,6 +26,7 @@ from kinst.runtime.machine.exceptions.amd64_segments import (
 )
 from kinst.runtime.machine.exceptions.amd64_tables import is_in_tables, reads_descriptors
 from kinst.runtime.machine.exceptions.names import AMD64_NAMES
+from kinst.runtime.machine.held_pages import HELD
 from kinst.runtime.machine.machine import Cpu, Space
 from kinst.runtime.paging.amd64 import CR4_LA57, EFER_LMA, ERROR_PROTECTION, ERROR_USER, is_canonical
 from kinst.runtime.paging.walker import Access, PageFault, Registers
@@ -32,7 +34,7 @@ from kinst.targets.errors import GuestError
 from kinst.targets.values import dataclass
 
 # Vectors (SDM table 6-1).
-DEBUG, NMI, BREAKPOINT, INVALID_OPCODE, DOUBLE_FAULT = 1, 2, 3, 6, 8
+NMI, BREAKPOINT, INVALID_OPCODE, DOUBLE_FAULT = 2, 3, 6, 8
 INVALID_TSS, SEGMENT_NOT_PRESENT, STACK_FAULT, GENERAL_PROTECTION, PAGE_FAULT = 10, 11, 12, 13, 14
 _NAMES: Final = {
     0: "#DE", 1: "#DB", 2: "NMI", 3: "#BP", 4: "#OF", 5: "#BR", 6: "#UD", 7: "#NM", 8: "#DF", 10: "#TS", 11: "#NP",
@@ -41,6 +43,7 @@ _NAMES: Final = {
 _WITH_ERROR_CODE: Final = frozenset({8, 10, 11, 12, 13, 14, 17, 21, 29, 30})
 _CONTRIBUTORY: Final = frozenset({0, 10, 11, 12, 13})  # SDM table 6-4
 EXTERNAL: Final = 256  # result of `pending` for the PIC, which gives its vector only with the acknowledge
+_TRAP: Final = 257  # and for a data breakpoint
 
 # RFLAGS (SDM figure 3-8 of volume 1).
 TF, IF, NT, RF, VM = 1 << 8, 1 << 9, 1 << 14, 1 << 16, 1 << 17
@@ -140,7 +143,7 @@ class Amd64Exceptions:
             processors: the number of CPUs that CPUID reports.
         """
         self._taken: TakenWatcher | None = None
-        self._source, self._space = source, space
+        self._source, self._space, self.data_breakpoints = source, space, DataBreakpoints(space)
         self._time_stamp, self._answer_reads, self._processors = time_stamp, answer_reads, processors
         self._started = 1  # CPUs that run
         self._halted: set[int] = set()  # CPUs in hlt with interrupts off: only another CPU can wake them
@@ -180,9 +183,10 @@ class Amd64Exceptions:
             return Outcome.WAIT
         if event.source is Source.INVALID:
             return self._raise(cpu, GENERAL_PROTECTION if _is_forbidden(cpu) else INVALID_OPCODE, 0)
-        if event.number == INTERCEPTED:
-            self._answer_reads(cpu)
+        if event.number in (INTERCEPTED, WRITES_DR7):
+            (self._answer_reads if event.number == INTERCEPTED else self.data_breakpoints.written)(cpu)
             return Outcome.ANSWERED
+        self.data_breakpoints.delivered(event.number)
         is_software = bool(registers.get("exception_is_int"))
         if is_software and not registers.get("cr0") & CR0_PE:
             raise GuestError(
@@ -218,6 +222,8 @@ class Amd64Exceptions:
 
     def page_fault(self, cpu: Cpu, fault: PageFault) -> Outcome:
         """#PF with CR2, or #GP for an address that is not canonical."""
+        if fault.code == HELD:
+            return self.data_breakpoints.accessed(cpu)
         registers = cpu.registers
         width = 57 if registers.get("cr4") & CR4_LA57 else 48
         if registers.get("efer") & EFER_LMA and not is_canonical(fault.address, width):
@@ -239,10 +245,12 @@ class Amd64Exceptions:
         return None
 
     def pending(self, cpu: Cpu) -> int | None:
-        """NMI first, then an interrupt of the controllers if IF is set and the next instruction is not in the shadow of
-        STI or of a load of SS."""
+        """A data breakpoint's trap first (SDM table 6-2), then NMI, then an interrupt of the controllers if IF is set
+        and the next instruction is not in the shadow of STI or of a load of SS."""
         if not cpu.lines:
             return None
+        if cpu.lines >> LINE & 1:
+            return _TRAP
         registers = cpu.registers
         if cpu.lines >> 1 & 1:
             return NMI
@@ -253,19 +261,20 @@ class Amd64Exceptions:
     def interrupt(self, cpu: Cpu, number: int) -> None:
         """Acknowledge at the controller and enter the handler."""
         self._halted.discard(cpu.number)
-        if number == NMI:
-            cpu.line(1)(False)  # noqa: FBT003 - a line's level
-            vector = NMI
+        if number in (NMI, _TRAP):
+            cpu.line(LINE if number == _TRAP else 1)(False)  # noqa: FBT003 - a line's level
+            vector = DEBUG if number == _TRAP else NMI
         else:
             vector = self._source.acknowledge(cpu.number, number)
-        self._must_raise(cpu, vector, is_interrupt=True)
+        self._must_raise(cpu, vector, is_interrupt=number != _TRAP)
 
     def wakes(self, cpu: Cpu) -> bool:
         """Whether hlt ends: by an NMI, or by an interrupt that would be taken."""
         return self.pending(cpu) is not None
 
     def lines_changed(self, cpu: Cpu) -> None:
-        """Do nothing: no register of the CPU shows the lines."""
+        """Do nothing for the lines, which no register shows. But this is called whenever a CPU is loaded."""
+        self.data_breakpoints.loaded(cpu)
 
     def vectors(self, cpu: Cpu) -> Sequence[int]:
         """None: interrupts are delivered here."""
@@ -323,7 +332,8 @@ class Amd64Exceptions:
             self._tell(cpu, before.rip, vector, code, is_interrupt=is_interrupt)
             try:
                 pushed = code if vector in _WITH_ERROR_CODE and not is_software else None
-                _deliver(cpu, before, vector, pushed, is_software=is_software)
+                with self._space.held.lifted():
+                    _deliver(cpu, before, vector, pushed, is_software=is_software)
                 return Outcome.RESUME
             except PageFault as fault:
                 cpu.registers.set("cr2", fault.address)

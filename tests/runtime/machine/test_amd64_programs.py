@@ -3,9 +3,13 @@
 import pytest
 
 from kinst.runtime.machine.exceptions.amd64_tables import reads_descriptors
-from tests.runtime.machine.test_pc_amd64 import CODE, DIRECTORY, GDT, TO_USER, USER, USER_DATA, Guest
+from tests.runtime.machine.test_pc_amd64 import CODE, DIRECTORY, GDT, STUBS, TO_USER, USER, USER_DATA, Guest
 
 PAGES, FAULT, PROTECTION, DEBUG = 0x40_0000, 14, 13, 1
+DATA = 0x50_0000
+# Of DR7, for DR2: enabled, R/W and LEN.
+ENABLED = 1 << 4
+STORES, BOTH, FOUR, EIGHT = ENABLED | 1 << 24, ENABLED | 3 << 24, 3 << 26, 2 << 26
 
 
 def guest_whose_gdt_is_the_kernels(user: str, before: str = "nop") -> Guest:
@@ -84,3 +88,74 @@ def test_which_instructions_read_descriptors(code: str, reads: bool) -> None:  #
 def test_the_kernel_itself_is_not_concerned() -> None:
     report = Guest(f"mov ${GDT + 8:#x}, %rax; mov (%rax), %rbx; int3").run().report()
     assert (report["vector"], report["rip"] > CODE) == (3, True)
+
+
+def watching(user: str, control: int, address: int = DATA, before: str = "nop") -> Guest:
+    """A guest that has a data breakpoint in DR2 before `user` runs in ring 3, with RBX = DATA."""
+    registers = f"mov ${address:#x}, %rax; mov %rax, %dr2; mov ${control:#x}, %eax; mov %rax, %dr7"
+    guest = Guest(f"mov ${DATA:#x}, %rbx; {before}; {registers}; {TO_USER}").let_user_in(3)
+    guest.write(USER, f"{user}; int3")
+    return guest
+
+
+@pytest.mark.parametrize(
+    ("user", "control", "address", "behind"),
+    [
+        pytest.param("movl $1, (%rbx)", STORES | FOUR, DATA, 6, id="a store"),
+        pytest.param("nop; addb $1, 3(%rbx)", STORES | FOUR, DATA, 5, id="to the last byte"),
+        pytest.param("nop; addb $1, 3(%rbx)", STORES | FOUR, DATA + 1, 5, id="an address counts as aligned"),
+        pytest.param("mov %rax, -7(%rbx)", STORES, DATA, 4, id="of more bytes than are watched"),
+        pytest.param("mov (%rbx), %eax; mov %eax, (%rbx)", STORES | FOUR, DATA, 4, id="stores, not loads"),
+        pytest.param("nop; mov (%rbx), %eax", BOTH | FOUR, DATA, 3, id="a load"),
+        pytest.param("lea 8(%rbx), %rsp; push %rax", BOTH | EIGHT, DATA, 5, id="a push"),
+        pytest.param("fnsave -100(%rbx)", STORES | FOUR, DATA, 3, id="of many words"),
+        pytest.param("lea 2(%rbx), %rdi; mov $5, %ecx; std; rep stosb", STORES, DATA, 10, id="of a repeated one"),
+    ],
+)
+def test_data_breakpoints(user: str, control: int, address: int, behind: int) -> None:
+    guest = watching(user, control, address).run()
+    report = guest.report()
+    assert (report["vector"], report["rip"]) == (DEBUG, USER + behind)
+    assert guest.get("dr6") & 0xF == 4
+
+
+@pytest.mark.parametrize(
+    ("user", "control"),
+    [
+        pytest.param("mov %eax, 4(%rbx); mov %al, -1(%rbx); mov 4(%rbx), %eax", BOTH | FOUR, id="beside it"),
+        pytest.param("mov (%rbx), %eax", STORES | FOUR, id="a load of what is watched for stores"),
+        pytest.param("movl $1, (%rbx)", (STORES | FOUR) & ~ENABLED, id="it is not enabled"),
+    ],
+)
+def test_no_data_breakpoint(user: str, control: int) -> None:
+    guest = watching(f"mov $7, %eax; {user}", control).run()
+    assert guest.report()["vector"] == 3
+    assert guest.get("dr6") & 0xF == 0
+
+
+def test_data_breakpoints_end_with_dr7_and_are_the_kernels_too() -> None:
+    """A store by ring 0 is met; the handler is gone on from with DR7 clear, and then nothing is met."""
+    off = "xor %eax, %eax; mov %rax, %dr7"
+    report = watching("movl $1, (%rbx)", STORES | FOUR, before="nop").run().report()
+    assert report["vector"] == DEBUG
+    registers = f"mov ${DATA:#x}, %rbx; mov %rbx, %dr0; mov $0xd0001, %eax; mov %rax, %dr7"
+    guest = Guest(f"{registers}; {off}; movl $1, (%rbx); int3").run()
+    assert guest.report()["vector"] == 3
+    guest = Guest(f"{registers}; nop; movl $1, (%rbx); nop").run()
+    assert (guest.report()["vector"], guest.get("dr6") & 0xF) == (DEBUG, 1)
+
+
+def test_a_write_of_dr7_after_a_software_interrupt() -> None:
+    """Unicorn takes the PC behind the last one for that of what comes next and is none, which an intercept is not."""
+    guest = watching("movl $1, (%rbx)", STORES | FOUR, before="int $0x90; nop")
+    stub = STUBS + 32 * 0x90
+    guest.write(stub, "iretq")
+    report = guest.run().report()
+    assert (report["vector"], report["rip"]) == (DEBUG, USER + 6)
+
+
+def test_a_single_step_and_a_data_breakpoint_are_one_exception() -> None:
+    guest = watching("pushfq; orl $0x100, (%rsp); popfq; movl $1, (%rbx)", STORES | FOUR).run()
+    report = guest.report()
+    assert (report["vector"], report["rsp"] != 0) == (DEBUG, True)
+    assert guest.get("dr6") & 0x400F == 0x4004
