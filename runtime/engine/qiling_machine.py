@@ -20,6 +20,7 @@ from kinst.runtime.engine.address_stops import AddressStops
 from kinst.runtime.engine.bare_qiling import BareQiling
 from kinst.runtime.engine.block_watch import BlockWatch
 from kinst.runtime.engine.breakpoint_counters import BreakpointCounters
+from kinst.runtime.engine.code_watch import CodeWatch
 from kinst.runtime.engine.counting import Counting
 from kinst.runtime.engine.cpu_places import CpuPlaces
 from kinst.runtime.engine.emulator import EVERYWHERE
@@ -272,8 +273,7 @@ class QilingMachine:
         self.hook(const.UC_HOOK_INSN, *chosen.callback(), ctypes.c_int(kind))
 
     def _guarded(self, default: _Result, function: Callable[..., _Result], *arguments: object) -> _Result:
-        """A callback's result. ctypes prints and drops what a callback raises, so it is kept, and the run ends so that
-        `run` can raise it."""
+        """A callback's result. ctypes prints and drops what it raises: it is kept, and `run` ends and raises it."""
         self.called_back += 1
         try:
             return function(*arguments)
@@ -359,7 +359,7 @@ class QilingMachine:
         return self._counting.counter
 
     def watch_blocks(self, notify: Callable[[int], None]) -> BlockWatch:
-        """Call `notify` at the start of blocks at the addresses that are added to the returned object."""
+        """See `BlockWatch`."""
         return BlockWatch(self.blocks.marks, notify)
 
     def _stop_function(self) -> int:
@@ -372,7 +372,7 @@ class QilingMachine:
 
     def unhook(self, handle: ctypes.c_size_t) -> None:
         """Remove a hook."""
-        # Unicorn translates the addresses of code that has the hook again. What the guest has unmapped is no fault.
+        # Unicorn translates addresses of code that has the hook again. What the guest has unmapped is no fault.
         fill, self._tlb_fill = self._tlb_fill, lambda _address, _access: None
         self._check(self._library.uc_hook_del(self._handle, handle))
         self._tlb_fill = fill
@@ -396,9 +396,12 @@ class QilingMachine:
         """See `AddressStops`."""
         return AddressStops(self, self._counting, is_wanted)
 
+    def watch_code(self, reached: Callable[[int], None]) -> CodeWatch:
+        """See `CodeWatch`."""
+        return CodeWatch(self, self._counting, reached)
+
     def look_at_blocks(self, look: Callable[[int, int], None]) -> BlockMarks:
-        """Call `look` with the address and size of each block that begins or ends at a marked address, before it runs.
-        The address is the PC. Neither guest memory nor translated code changes."""
+        """Call `look` with the address (the PC) and size of each block that begins or ends at a marked address."""
         self.blocks.marks.looks.append(look)
         return self.blocks.marks
 
@@ -446,8 +449,7 @@ class QilingMachine:
         return Stop.FAILED
 
     def stop_at(self, addresses: Sequence[int]) -> None:
-        """End runs before instructions at these virtual addresses and no others. Exits are compiled into code when it
-        is translated: what was translated before keeps those that it had."""
+        """End runs before instructions at these addresses and no others, in code that is translated from now on."""
         self._ql.uc.ctl_set_exits(addresses)
 
     def stop(self) -> None:

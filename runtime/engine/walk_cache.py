@@ -40,6 +40,7 @@ class WalkCache:
         self._table = mmap.mmap(-1, ROWS * ROW_SIZE)
         self._state.table = ctypes.addressof(ctypes.c_char.from_buffer(self._table))
         self._is_empty = True
+        self.raised: str | None = None  # see `compare`
 
     def hook(self) -> tuple[ctypes.c_void_p, ctypes.c_void_p]:
         """The function and the argument for Unicorn."""
@@ -52,7 +53,7 @@ class WalkCache:
         `raised` is the first of these registers if the others can only be read while it is not 0: then it is set to 1
         while they are read. (riscv64: Unicorn refuses supervisor CSRs to a CPU in U mode, and reads them as 0.)
         """
-        state, registers = self._state, self._live
+        state, registers, self.raised = self._state, self._live, raised
         numbers, buffers = (ctypes.c_int * len(context))(), (ctypes.c_void_p * len(context))()
         for number, (name, bits) in enumerate(context.items()):
             slot, compared = registers.slot(name), state.registers[number]

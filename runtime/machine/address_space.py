@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from kinst.runtime.engine.qiling_machine import QilingMachine
 from kinst.runtime.machine.bus import Bus
-from kinst.runtime.machine.held_pages import HELD, HeldPages, PartlyCleared
+from kinst.runtime.machine.held_pages import HELD, AsKernel, HeldPages, PartlyCleared
 from kinst.runtime.machine.memory import PhysicalMemory
 from kinst.runtime.machine.physical.frames import MIRROR, MIRROR_SIZE, OPEN_BUS, OPEN_BUS_CODE, PAGE, TRAMPOLINE_FRAMES
 from kinst.runtime.machine.physical.stage import Stage
@@ -84,6 +84,7 @@ class AddressSpace:
         self._entries: list[int] = []  # physical addresses of the table entries that the last walk read
         engine.on_tlb_fill(self._fill)
         self._walks = engine.keep_walks(walker.context)
+        self._kernel_registers = AsKernel(self._registers, walker.kernel_bits, self._walks.raised)
         self.held = HeldPages(engine, self._walks, self._registers)
         engine.on_tlb_invalidation(self._invalidated)
 
@@ -201,7 +202,7 @@ class AddressSpace:
 
     def _fill(self, address: int, access: Access) -> tuple[int, int] | None:
         if self._is_observing:
-            self._observed = self._translate_unseen(address)
+            self._observed = self._translate_unseen(address, self._tracer_registers)
             return None
         if self.held.is_active and access is not Access.FETCH and self._is_held(address):
             return None
@@ -426,19 +427,16 @@ class AddressSpace:
         # The TLB callback knows only the page.
         return None if found is None else self._real(found & ~0xFFF | address & 0xFFF)
 
-    def _translate_unseen(self, address: int) -> int | None:
+    def _translate_unseen(self, address: int, registers: Registers) -> int | None:
         try:
-            return self._translate(address, Access.READ, self._tracer_registers, _forget).physical
+            return self._translate(address, Access.READ, registers, _forget).physical
         except (PageFault, MachineError):  # tables may lie where there is no RAM
             return None
 
     def observe_without(self, bits: Mapping[str, int], address: int) -> int | None:
-        """As `observe`, but as if some bits of registers were clear: those that select other tables."""
-        self._tracer_registers.clear(bits)
-        try:
-            return self._translate_unseen(address)
-        finally:
-            self._tracer_registers.clear({})
+        """As `observe`, but in the kernel, and as if some bits of registers were clear: those that select tables."""
+        self._kernel_registers.clear(bits)
+        return self._translate_unseen(address, self._kernel_registers)
 
     def observe_write(self, address: int) -> int | None:
         """The physical address for a store by a clause. It is subject to the guest's tables; None if the guest could

@@ -32,6 +32,36 @@ class PartlyCleared:
         return (self._get(name) | self._bits.get(name, 0)) & ~self._cleared.get(name, 0)
 
 
+class AsKernel:
+    """Registers as a CPU that is in user mode would have them in the kernel, with some bits that read as 0."""
+
+    def __init__(self, registers: Registers, bits: Mapping[str, tuple[int, int]], raised: str | None) -> None:
+        """`bits`: those of a register that read as 0, and then those that read as 1. `raised`: the register that is set
+        while others are read, which user mode may not read."""
+        self._registers, self.set, self._bits, self._raised = registers, registers.set, bits, raised
+        self._cleared: Mapping[str, int] = {}
+
+    def clear(self, bits: Mapping[str, int]) -> None:
+        """Let these bits read as 0 from now on, and no others."""
+        self._cleared = bits
+
+    def get(self, name: str) -> int:
+        """The register's value."""
+        cleared, added = self._bits.get(name, (0, 0))
+        return (self._read(name) & ~cleared | added) & ~self._cleared.get(name, 0)
+
+    def _read(self, name: str) -> int:
+        registers, raised = self._registers, self._raised
+        if raised is None or name == raised:
+            return registers.get(name)
+        before = registers.get(raised)
+        registers.set(raised, self._bits[raised][1])
+        try:
+            return registers.get(name)
+        finally:
+            registers.set(raised, before)
+
+
 class HeldPages:
     """The held pages of one engine. While there are none, each TLB miss costs a comparison more."""
 

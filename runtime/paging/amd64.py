@@ -112,6 +112,7 @@ class Amd64Walker:
     """The MMU of an x86 CPU."""
 
     tracer_bits: Final = MappingProxyType({"rflags": RFLAGS_AC})  # lifts SMAP
+    kernel_bits: Final = MappingProxyType({"cs": (3, 0)})
     regime: tuple[str, ...] = ()
     context: Final = MappingProxyType(
         {

@@ -74,6 +74,7 @@ class Arm64Walker:
     """The MMU of a Cortex-A57 without stage 2."""
 
     tracer_bits: Final[Mapping[str, int]] = {}  # the CPU has no PAN
+    kernel_bits: Final = MappingProxyType({"pstate": (3 << 2, 1 << 2)})
     regime = ("ttbr1_el1", *(name for names in _CONTROLS for name in names))
     context: Final = MappingProxyType(
         {

@@ -40,6 +40,7 @@ class Riscv64Walker:
     """The MMU of a RISC-V hart; implements `kinst.runtime.paging.walker.Walker`."""
 
     tracer_bits: Final = MappingProxyType(dict.fromkeys(("mstatus", "sstatus"), _MSTATUS_SUM | _MSTATUS_MXR))
+    kernel_bits: Final = MappingProxyType({"priv": (_MACHINE, _SUPERVISOR)})
     regime: tuple[str, ...] = ()
     context: Final = MappingProxyType({"priv": 3, "sstatus": _MSTATUS_SUM | _MSTATUS_MXR, "satp": _WORD})
 

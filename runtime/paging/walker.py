@@ -76,6 +76,12 @@ class Walker(Protocol):
         ...
 
     @property
+    def kernel_bits(self) -> Mapping[str, tuple[int, int]]:
+        """Register -> bits that are cleared, and then set, in which a CPU in the kernel differs from one in user
+        mode."""
+        ...
+
+    @property
     def regime(self) -> tuple[str, ...]:
         """The registers that translations depend on: CPUs with the same values may share translations. Empty: they
         never may."""

@@ -194,7 +194,8 @@ class Probes:
     def _check(self, kind: str, text: str) -> None:
         if len(text) >= _LONGEST[kind] and kind == "name":
             raise ProviderError(f"{self._provider}: probe {text!r}: its name is longer than {_LONGEST[kind] - 1}")
-        if not _FORBIDDEN.isdisjoint(text) or any(letter.isspace() or not letter.isprintable() for letter in text):
+        forbidden = _FORBIDDEN - {"/"} if kind == "module" else _FORBIDDEN  # a program's path
+        if not forbidden.isdisjoint(text) or any(letter.isspace() or not letter.isprintable() for letter in text):
             raise ProviderError(f"{self._provider}: probe {text!r}: its {kind} cannot be written in a description")
 
 

@@ -38,6 +38,10 @@ class LinuxTasks:
 
     def each(self) -> Iterator[TaskState]:
         """All threads but the idle tasks; none before the kernel has a list, or if its types are not known."""
+        return map(self._state, self.addresses())
+
+    def addresses(self) -> Iterator[int]:
+        """The structures of these."""
         tasks, signal = self._place(_TASK, "tasks"), self._way(_TASK, "signal")
         threads, thread = self._place(_SIGNALS, "thread_head"), self._place(_TASK, "thread_node")
         if not self._first or tasks is None:
@@ -47,7 +51,7 @@ class LinuxTasks:
             head = followed(self._memory, leader, signal) if signal and threads is not None else 0
             own = [] if thread is None or threads is None or not head else list(self._links(head + threads, thread))
             for task in own or [leader]:  # whose threads have gone is not gone itself
-                yield self._state(task)
+                yield task
                 count += 1
                 if count >= _MOST:
                     return

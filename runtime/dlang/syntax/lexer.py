@@ -25,6 +25,7 @@ from kinst.runtime.dlang.syntax.tokens import (
     Token,
 )
 from kinst.runtime.dlang.syntax.words import BASIC_TYPES, DECLARATION_WORDS, KEYWORDS
+from kinst.targets.probe import IN_PROGRAMS
 
 _BLANKS: Final = r"[ \t\f\v\r]*+"
 _LAYOUT: Final = r"(?P<newline>\n)|(?P<comment>/\*)"
@@ -52,8 +53,10 @@ _INSIDE: Final = re.compile(
     r"|(?P<macro>\$\$?(?:[0-9]++|[A-Za-z_`][0-9A-Za-z_`]*+))|(?P<continued>\\\r?\n)|(?P<other>.))",
     re.DOTALL,
 )
+# A program's path is the module of probes in it. Only there is a slash part of a description.
+_IN_PROGRAM: Final = rf"(?:(?:{'|'.join(IN_PROGRAMS)}):/[-+$/0-9a-zA-Z_.~@?*\\\[\]!]*+(?=:))?"
 _OUTSIDE: Final = re.compile(
-    rf"{_BLANKS}(?:(?P<word>[-$:a-zA-Z_.?*\\\[\]!][-+$:0-9a-zA-Z_.`?*\\\[\]!]*+)|{_LAYOUT}|{_INTEGER}"
+    rf"{_BLANKS}(?:(?P<word>{_IN_PROGRAM}[-$:a-zA-Z_.?*\\\[\]!][-+$:0-9a-zA-Z_.`?*\\\[\]!]*+)|{_LAYOUT}|{_INTEGER}"
     r"|(?P<mark>[/,{])|(?P<other>.))",
     re.DOTALL,
 )

@@ -5,14 +5,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kinst.rewriter.standalone.in_memory import contents
-from kinst.runtime.clauses.environment import Symbols
+from kinst.runtime.clauses.environment import GuestProfile, Symbols
 from kinst.runtime.clauses.guest.guest_memory import GuestMemory
 from kinst.runtime.clauses.guest.kernel_tables import with_kernel
 from kinst.runtime.clauses.guest.moved_image import MovedImage
 from kinst.runtime.clauses.guest.no_guest import NoUserSymbols
 from kinst.runtime.clauses.guest.unmapped_image import with_unmapped_image
 from kinst.runtime.clauses.profiles import Guest as Known
-from kinst.runtime.clauses.profiles import profile_for, user_mode
+from kinst.runtime.clauses.profiles import profile_for, user_mode, user_mode_register
 from kinst.runtime.clauses.scratch import Scratch
 from kinst.runtime.machine.boards.registry import board_of
 from kinst.runtime.machine.calling.loading import load_for_call
@@ -46,6 +46,7 @@ from kinst.runtime.tracing.images.patched_code import PatchedCode
 from kinst.runtime.tracing.images.placed_images import PlacedImage, PlacedImages, PlacedRules, PlacedSymbols
 from kinst.runtime.tracing.images.plug_ins import PlugIns
 from kinst.runtime.tracing.images.preparing import Prepared
+from kinst.runtime.tracing.request import Request
 from kinst.runtime.tracing.standalone.guest import StandaloneGuest
 from kinst.runtime.tracing.standalone.probes import StandaloneProbes
 from kinst.runtime.trap.trap import Firing
@@ -66,6 +67,7 @@ if TYPE_CHECKING:
     from kinst.runtime.tracing.guests.covering import Covering
     from kinst.runtime.tracing.guests.event_log import EventLog
     from kinst.runtime.tracing.host.machine_host import MachineHost
+    from kinst.runtime.userspace.user_code import UserCode
 
 
 def build(prepared: Prepared, types: ImageTypes, plug_ins: PlugIns, warn: Callable[[str], None]) -> Guest:
@@ -115,8 +117,10 @@ def build(prepared: Prepared, types: ImageTypes, plug_ins: PlugIns, warn: Callab
     observe = with_unmapped_image(system.space.observe, loaded.segments, system.space.stage)
     task = prepared.original.symbols.address_of(LINUX.evidence)
     mapped = None if task is None else task + loaded.bias
-    user_tables = system.arch.linux.user_tables
-    observe = with_kernel(observe, system.space.observe_without, system.engine.live.get, user_tables, mapped)
+    user_tables, in_user_mode = system.arch.linux.user_tables, user_mode_register(system.arch, system.engine.live.get)
+    observe = with_kernel(
+        observe, system.space.observe_without, system.engine.live.get, user_tables, mapped, in_user_mode
+    )
     memory = GuestMemory(scratch, observe, system.space.observe_write, system.memory)
     late = GuestModules(prepared.loading, system, loaded, code, LinuxModules(memory, types), warn)
     tables = [*(one.table for one in modules), *(one.table for one in late.sites)]
@@ -147,6 +151,7 @@ def build(prepared: Prepared, types: ImageTypes, plug_ins: PlugIns, warn: Callab
     profile = profile_for(known, SYSTEMS, request.system)
     stacks.cross(profile.interrupted)
     programs = UserPrograms(request.users, system.arch, memory)
+    in_programs = _register_in_programs(known, profile, system, watched, plug_ins, providers, request, warn)
     surroundings = Surroundings(
         host=host,
         providers=providers,
@@ -161,7 +166,7 @@ def build(prepared: Prepared, types: ImageTypes, plug_ins: PlugIns, warn: Callab
         locate_beside=locate_beside,
         profile=profile,
         intervene=system.trap.intervene,
-        arm=lambda: _arm(prepared, code, (*modules, late), beside, snapshots),
+        arm=lambda: _arm(prepared, code, (*modules, late), beside, snapshots, in_programs),
         fold=next((one.fold for one in (code, beside) if one is not None), lambda: None),
         replays=replays_of(system, profile),
         snapshots=snapshots,
@@ -237,13 +242,36 @@ def _watched(
     prepared: Prepared, system: System, loaded: Loaded, providers: Providers, plug_ins: PlugIns
 ) -> "MachineHost | None":
     """The machine as providers and --log watch it, with the wanted ones of those providers; None: nobody does."""
-    if prepared.request.log is None and not any(map(plug_ins.is_wanted, WATCHING)):
+    wanted = any(map(plug_ins.is_wanted, WATCHING)) or plug_ins.mapping_events is not None
+    if prepared.request.log is None and not wanted:
         return None
     from kinst.runtime.tracing.host.machine_host import MachineHost, register_machine_providers
 
     host = MachineHost(system, loaded)
     register_machine_providers(providers, host, plug_ins.is_wanted)
     return host
+
+
+def _register_in_programs(
+    known: Known,
+    profile: GuestProfile,
+    system: System,
+    watched: "MachineHost | None",
+    plug_ins: PlugIns,
+    providers: Providers,
+    request: Request,
+    warn: Callable[[str], None],
+) -> "UserCode | None":
+    """Add the probes of the guest's user space, if they are wanted."""
+    events = plug_ins.mapping_events
+    if events is None or watched is None:
+        return None
+    from kinst.runtime.tracing.host.user_machine import UserMachine, register_in_programs
+    from kinst.runtime.userspace.guest_files import GuestFiles
+
+    machine = UserMachine(system, watched, known, profile, warn)
+    files = GuestFiles(request.configuration.initrd, request.users)
+    return register_in_programs(providers, machine, events, files, plug_ins.is_wanted)
 
 
 def _with_debugger(
@@ -284,6 +312,7 @@ def _arm(
     modules: Sequence[ModuleSites | GuestModules],
     beside: BesideImages | None,
     snapshots: GuestSnapshots,
+    in_programs: "UserCode | None",
 ) -> None:
     """Write the breakpoints when a run begins. Only now is an image refused that cannot boot: -l and --call work with
     any."""
@@ -295,6 +324,8 @@ def _arm(
     snapshots.armed()
     for one in (*modules, *(() if beside is None else beside.images)):
         one.arm()
+    if in_programs is not None:
+        in_programs.look_again()
 
 
 def _loaded(prepared: Prepared, system: System) -> Loaded:

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 
 from kinst.runtime.providers.host import GuestMemory, ImageHost
 from kinst.runtime.providers.plugged import installed_providers
+from kinst.runtime.userspace.mapping_events import MappingEvents
+from kinst.targets.probe import IN_PROGRAMS
 
 if TYPE_CHECKING:
     from kinst.runtime.patched.sites import SiteTable
@@ -35,6 +37,9 @@ class PlugIns:
         """
         self.is_wanted = is_wanted
         self._host = None if image is None else ImageHost(image, types)
+        self.mapping_events: MappingEvents | None = None  # if probes of user space are wanted
+        if own is None and self._host is not None and any(map(is_wanted, IN_PROGRAMS)):
+            self.mapping_events = MappingEvents(self._host)
         if own is None or self._host is None:
             self._providers = installed_providers(self._host, is_wanted)
         else:
@@ -47,7 +52,7 @@ class PlugIns:
 
     def register(self, providers: "Providers", sites: "SiteTable | None", memory: GuestMemory, bias: int) -> None:
         """Register them when the image is loaded, `bias` bytes from where it was linked. `memory` is the guest's."""
-        if self._host is None or not self._providers:
+        if self._host is None or not (self._providers or self.mapping_events):
             return
         if sites is not None:
             self._host.attach(sites, memory, bias)

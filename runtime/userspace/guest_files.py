@@ -1,0 +1,87 @@
+"""The module field of a description -> the programs and libraries of the guest's user space that it means.
+
+Their files are those of the initial file system, and those that the user named on the host.
+"""
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from pathlib import Path, PurePosixPath
+from typing import Final
+
+from kinst.targets.cpio import FileSystem, file_system
+from kinst.targets.errors import ImageError
+from kinst.targets.probe import is_glob, matcher
+from kinst.targets.values import dataclass
+
+_ELF: Final = b"\x7fELF"
+
+
+@dataclass(frozen=True, slots=True)
+class GuestFile:
+    """A program or library. `module` is what descriptions call it: its path in the guest, or its name alone, which
+    means any path that ends so."""
+
+    module: str
+    path: str  # in the guest, without symbolic links as far as they are known; or its name alone
+    file: Path  # on the host
+
+    def is_at(self, path: str) -> bool:
+        """Whether a path of the guest is this file's."""
+        return path == self.path if self.path.startswith("/") else PurePosixPath(path).name == self.path
+
+
+class GuestFiles:
+    """What is known of the guest's files."""
+
+    def __init__(self, initrd: bytes | memoryview | None, users: Sequence[Path]) -> None:
+        """`initrd`: the initial file system; `users`: files that stand for those of the same name in the guest."""
+        self._initrd, self._users = initrd, users
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._copies: dict[str, Path] = {}
+
+    def find(self, module: str) -> Iterator[GuestFile]:
+        """The files that a module field means. Raises ImageError: the initial file system cannot be read."""
+        if is_glob(module):
+            for path in self._paths:
+                if matcher(module)(path):
+                    yield GuestFile(path, path, self._copy(path))
+            return
+        name = PurePosixPath(module).name
+        own = next((path for path in self._users if path.name == name), None)
+        if own is not None:
+            yield GuestFile(module, self._files.resolved(module) if module.startswith("/") else module, own)
+        elif module.startswith("/"):
+            path = self._files.resolved(module)
+            if path in self._paths:
+                yield GuestFile(module, path, self._copy(path))
+        else:
+            found = [path for path in self._paths if PurePosixPath(path).name == module]
+            yield from (GuestFile(module, path, self._copy(path)) for path in found)
+
+    @cached_property
+    def _files(self) -> FileSystem:
+        if self._initrd is None:
+            return FileSystem({}, {})
+        try:
+            return file_system(self._initrd)
+        except ImageError as error:
+            raise ImageError(f"--initrd: {error}") from None
+
+    @cached_property
+    def _paths(self) -> tuple[str, ...]:
+        """The absolute paths of ELF files."""
+        files = self._files.files.items()
+        return tuple(f"/{path}" for path, content in files if bytes(content[: len(_ELF)]) == _ELF)
+
+    def _copy(self, path: str) -> Path:
+        """A file of the archive as one of the host, which lasts as long as this object."""
+        known = self._copies.get(path)
+        if known is not None:
+            return known
+        if self._folder is None:
+            self._folder = tempfile.TemporaryDirectory(prefix="kinst-")
+        # A name of ours: that in the archive may be anything.
+        copy = self._copies[path] = Path(self._folder.name) / f"{len(self._copies)}.elf"
+        copy.write_bytes(self._files.files[path[1:]])
+        return copy
