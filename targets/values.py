@@ -1,4 +1,4 @@
-"""The standard library's `dataclass` for frozen classes with slots, whose methods are made when one is first called.
+"""The standard library's `dataclass` for frozen classes with slots, whose methods are made when each is first called.
 
 To make them is to compile source text, a millisecond a class: half of what a command needs to start, for hundreds of
 classes of which a run uses a sixth. They are the standard library's own, and so are fields, slots and defaults.
@@ -15,27 +15,32 @@ _WITH_EQUALITY: Final = (*_ALWAYS, "__eq__", "__hash__")
 class _Late:
     """In the place of a method that is not made yet. Whoever looks it up, also the interpreter, gets the method."""
 
-    __slots__ = ("_methods", "_name")
+    __slots__ = ("_method",)
 
-    def __init__(self, methods: Callable[[], dict[str, Any]], name: str) -> None:
-        self._methods, self._name = methods, name
+    def __init__(self, method: Callable[[], Any]) -> None:
+        self._method = method
 
     def __get__(self, instance: object, owner: type) -> Any:
-        return self._methods()[self._name].__get__(instance, owner)
+        return self._method().__get__(instance, owner)
 
 
-def _late_methods(found: type, names: tuple[str, ...], *, has_equality: bool) -> Callable[[], dict[str, Any]]:
-    """Makes the methods of those names, and puts them into the class."""
+def _late_method(found: type, name: str) -> Callable[[], Any]:
+    """Makes the method of that name, and puts it into the class. A run that only makes instances makes no `__eq__`."""
 
-    def made() -> dict[str, Any]:
+    def made() -> Any:
         space: dict[str, Any] = {"__module__": found.__module__, "__qualname__": found.__qualname__}
         space |= {"__post_init__": None} if hasattr(found, "__post_init__") else {}  # looked up again at each call
+        space["__doc__"] = "-"  # else one is made of a signature
         fields = [(one.name, one.type, one) for one in dataclasses.fields(found)]
-        model = dataclasses.make_dataclass(found.__name__, fields, namespace=space, frozen=True, eq=has_equality)
-        methods = {name: vars(model)[name] for name in names}
-        for name, method in methods.items():
-            setattr(found, name, method)
-        return methods
+        alone: dict[str, Any] = {
+            "init": name == "__init__",
+            "repr": name == "__repr__",
+            "eq": name in ("__eq__", "__hash__"),
+        }
+        model = dataclasses.make_dataclass(found.__name__, fields, namespace=space, frozen=True, **alone)
+        method = vars(model)[name]
+        setattr(found, name, method)
+        return method
 
     return made
 
@@ -72,9 +77,8 @@ def _value(found: type, *, eq: bool = True, kw_only: bool = False) -> Any:
     found.__doc__ = doc or "-"  # else one is made of a signature, which is not known yet
     made: Any = dataclasses.dataclass(init=False, repr=False, eq=False, slots=True, kw_only=kw_only)(found)
     made.__doc__ = doc
-    methods = _late_methods(made, names, has_equality=eq)
     for name in names:
-        setattr(made, name, _Late(methods, name))
+        setattr(made, name, _Late(_late_method(made, name)))
     made.__setattr__, made.__delattr__ = _refuse_assignment, _refuse_deletion
     for name, method in (("__getstate__", _state), ("__setstate__", _set_state)):
         if name not in vars(made):
