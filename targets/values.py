@@ -32,7 +32,11 @@ def _late_method(found: type, name: str) -> Callable[[], Any]:
         space |= {"__post_init__": None} if hasattr(found, "__post_init__") else {}  # looked up again at each call
         space["__doc__"] = "-"  # else one is made of a signature
         fields = [(one.name, one.type, one) for one in dataclasses.fields(found)]
-        alone: dict[str, Any] = {"init": name == "__init__", "repr": name == "__repr__", "eq": name in ("__eq__", "__hash__")}
+        alone: dict[str, Any] = {
+            "init": name == "__init__",
+            "repr": name == "__repr__",
+            "eq": name in ("__eq__", "__hash__"),
+        }
         model = dataclasses.make_dataclass(found.__name__, fields, namespace=space, frozen=True, **alone)
         method = vars(model)[name]
         setattr(found, name, method)
