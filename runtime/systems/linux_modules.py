@@ -16,11 +16,13 @@ from kinst.runtime.trap.faults import Fault, FaultKind
 from kinst.targets.c_types import Aggregate, Array, ImageTypes, size_of, strip
 from kinst.targets.elf.symbols import SYMBOL, Symbols, symbols_of
 from kinst.targets.kernels.kernel_module import KernelModule
+from kinst.targets.values import dataclass
 
 _MODULE: Final = "struct module"
 _MOST_SYMBOLS: Final = 1 << 20
 _LONGEST: Final = 1 << 12  # bytes of a symbol's name
 _NAME: Final = 64  # MODULE_NAME_LEN is less
+_MOST_SECTIONS: Final = 1 << 16
 _LIVE: Final = 0  # MODULE_STATE_LIVE
 _AREAS: Final = (("core_layout", False), ("init_layout", True))
 
@@ -39,6 +41,15 @@ class Memory(Protocol):
     def string(self, address: int, limit: int) -> bytes:
         """The bytes up to the NUL, without it."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Area:
+    """Some memory of a module."""
+
+    span: range
+    text: range  # what of it is code
+    is_init: bool  # it is freed after the initialisation
 
 
 class LinuxModules:
@@ -60,9 +71,23 @@ class LinuxModules:
     def read(self, address: int) -> KernelModule:
         """The module of a struct module. Raises Fault: it is not in memory, or cannot be one."""
         name = self._memory.string(address + self._offset("name"), _NAME).decode(errors="replace")
-        areas = list(self._areas(address))
-        core, init = (tuple(span for span, is_init in areas if is_init is wanted and span) for wanted in (False, True))
-        return KernelModule(address, name, self._symbols(address), core, init)
+        areas = [one for one in self._areas(address) if one.span]
+        core, init = (tuple(one.span for one in areas if one.is_init is wanted) for wanted in (False, True))
+        text = tuple(one.text for one in areas if one.text)
+        return KernelModule(address, name, self._symbols(address), core, init, text)
+
+    def sections(self, address: int) -> list[str]:
+        """The names of its sections; empty if the kernel does not keep them, or in a way that is not known."""
+        table, count = self._number(address, "sect_attrs"), self._number(address, "sect_attrs", "nsections")
+        first, each = (self._types.type_named(f"struct module_sect_attr{end}") for end in ("s", ""))
+        plain = None if first is None else strip(first)
+        rows = plain.find("attrs") if isinstance(plain, Aggregate) else None
+        way = find_way(self._types, "struct module_sect_attr", ("battr", "attr", "name"))
+        size = None if each is None else size_of(each)
+        if not table or rows is None or way is None or not size or count > _MOST_SECTIONS:
+            return []
+        names = (followed(self._memory, table + rows.offset + number * size, way) for number in range(count))
+        return [self._memory.string(at, _LONGEST).decode(errors="replace") for at in names if at]
 
     def is_live(self, address: int) -> bool:
         """Whether it is initialised: the memory for that is freed, or will be."""
@@ -78,22 +103,27 @@ class LinuxModules:
         way: Way | None = self._way(*members)
         return followed(self._memory, address, way) if way else 0
 
-    def _areas(self, address: int) -> Iterator[tuple[range, bool]]:
-        """The areas of memory, and whether each is freed after the initialisation."""
+    def _areas(self, address: int) -> "Iterator[_Area]":
         kind = self._types.type_named(_MODULE)
         plain = None if kind is None else strip(kind)
         found = plain.find("mem") if isinstance(plain, Aggregate) else None
         array = None if found is None else strip(found.type)
         if found is None or not isinstance(array, Array):
-            for area, is_init in _AREAS:
-                yield _span(self._number(address, area, "base"), self._number(address, area, "size")), is_init
+            for name, is_init in _AREAS:
+                base, size, code = (self._number(address, name, member) for member in ("base", "size", "text_size"))
+                yield _Area(_span(base, size), _span(base, min(code, size)), is_init)
             return
-        base, size = (find_way(self._types, "struct module_memory", (member,)) for member in ("base", "size"))
-        first = self._types.enumerator("MOD_INIT_TEXT")
+        ways = [find_way(self._types, "struct module_memory", (member,)) or () for member in ("base", "size")]
+        first, text = self._number_of("MOD_INIT_TEXT"), self._number_of("MOD_TEXT")
         for number in range(array.length or 0):
             at = address + found.offset + number * (size_of(array.element) or 0)
-            span = _span(followed(self._memory, at, base or ()), followed(self._memory, at, size or ()))
-            yield span, first is not None and number >= first[1]
+            span = _span(*(followed(self._memory, at, way) for way in ways))
+            yield _Area(span, span if number in (first, text) else range(0), number >= first)
+
+    def _number_of(self, name: str) -> int:
+        """The value of an enumerator; of one that there is not, a large number."""
+        found = self._types.enumerator(name)
+        return _MOST_SYMBOLS if found is None else found[1]
 
     def _symbols(self, address: int) -> Symbols:
         table, count, strings = (

@@ -13,3 +13,4 @@ class KernelModule:
     symbols: Symbols  # with addresses in memory, in the order of the file's table
     core: tuple[range, ...]  # addresses
     init: tuple[range, ...]  # freed after its initialisation
+    text: tuple[range, ...]  # what of both is code

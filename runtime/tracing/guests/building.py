@@ -41,6 +41,7 @@ from kinst.runtime.tracing.host.surroundings import SCRATCH, Surroundings
 from kinst.runtime.tracing.images.beside_code import BesideImages
 from kinst.runtime.tracing.images.guest_modules import GuestModules
 from kinst.runtime.tracing.images.image_probes import inline_clauses, providers_of, register_image, register_module
+from kinst.runtime.tracing.images.module_code import ModulesCode
 from kinst.runtime.tracing.images.modules import module_sites
 from kinst.runtime.tracing.images.patched_code import PatchedCode
 from kinst.runtime.tracing.images.placed_images import PlacedImage, PlacedImages, PlacedRules, PlacedSymbols
@@ -58,6 +59,7 @@ from kinst.runtime.unwinding.user_programs import UserPrograms
 from kinst.runtime.unwinding.user_stacks import UserStackWalker
 from kinst.targets.c_types import ImageTypes
 from kinst.targets.errors import MachineError, UsageError
+from kinst.targets.kernels.kernel_module import KernelModule
 from kinst.targets.method import Method
 from kinst.targets.probe import WATCHING
 
@@ -122,7 +124,9 @@ def build(prepared: Prepared, types: ImageTypes, plug_ins: PlugIns, warn: Callab
         observe, system.space.observe_without, system.engine.live.get, user_tables, mapped, in_user_mode
     )
     memory = GuestMemory(scratch, observe, system.space.observe_write, system.memory)
-    late = GuestModules(prepared.loading, system, loaded, code, LinuxModules(memory, types), warn)
+    reader = LinuxModules(memory, types)
+    names = prepared.original.symbols
+    late = GuestModules(prepared.loading, prepared.modules, system, loaded, names, code, reader, warn)
     tables = [*(one.table for one in modules), *(one.table for one in late.sites)]
     _register(providers, host, types, tables, beside)
     plug_ins.register(providers, sites, memory, loaded.bias)
@@ -130,7 +134,10 @@ def build(prepared: Prepared, types: ImageTypes, plug_ins: PlugIns, warn: Callab
     rules = _rules(prepared, loaded, moved) if code is None else code.frame_rules
     first = PlacedImage(prepared.original, prepared.program, loaded, moved, rules)
     all_rules, symbols, locate_beside = _views(first, beside)
-    stacks = MachineStacks(system.arch, memory, all_rules, is_user=is_user)
+    read = lambda address, size: system.pristine(address, memory.read(address, size))  # noqa: E731
+    in_modules = ModulesCode(symbols, all_rules, system.arch, read)
+    stacks = MachineStacks(system.arch, memory, in_modules, is_user=is_user)
+    late.on_change(_both_of(in_modules.change, stacks.forget))
     covering = _covering(prepared, system, first, beside)
     if beside is not None:
         beside.on_arrival(_both(stacks.forget, None if covering is None else covering.images_changed))
@@ -160,7 +167,7 @@ def build(prepared: Prepared, types: ImageTypes, plug_ins: PlugIns, warn: Callab
         memory=memory,
         stacks=stacks,
         user_stacks=UserStackWalker(system.arch, memory, profile.user_registers, programs),
-        symbols=symbols,
+        symbols=in_modules,
         user_symbols=programs if request.users else NoUserSymbols(symbols.object_start),
         locate=moved.locate,
         locate_beside=locate_beside,
@@ -195,6 +202,16 @@ def _covering(prepared: Prepared, system: System, first: PlacedImage, beside: Be
 
     images = PlacedImages([first], system.space.observe) if beside is None else beside.placed(first)
     return Covering(system, images, prepared.request.coverage)
+
+
+def _both_of(
+    change: Callable[[Sequence[KernelModule]], None], forget: Callable[[], None]
+) -> Callable[[Sequence[KernelModule]], None]:
+    def changed(modules: Sequence[KernelModule]) -> None:
+        change(modules)
+        forget()
+
+    return changed
 
 
 def _both(first: Callable[[], None], second: Callable[[], None] | None) -> Callable[[], None]:

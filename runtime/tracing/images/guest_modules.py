@@ -12,15 +12,18 @@ from kinst.runtime.patched.modules.module_watch import LOADED, ModuleWatch
 from kinst.runtime.patched.moved_trampolines import moved_trampolines
 from kinst.runtime.patched.sites import Patched, SiteHooks, SiteTable
 from kinst.runtime.systems.linux_modules import LinuxModules
-from kinst.runtime.tracing.images.modules import trampolines_end
+from kinst.runtime.tracing.images.module_files import kernel_name
+from kinst.runtime.tracing.images.modules import PatchedModule, trampolines_end
 from kinst.runtime.trap.arch.registry import emulator
 from kinst.runtime.trap.faults import Fault
 from kinst.targets.kernels.kernel_module import KernelModule
+from kinst.targets.manifest.packed import TEXT_SECTION
 
 if TYPE_CHECKING:
     from kinst.runtime.machine.system import System
     from kinst.runtime.tracing.images.loading_modules import LoadingModule
     from kinst.runtime.tracing.images.patched_code import PatchedCode
+    from kinst.targets.elf.symbols import Symbols
 
 Warn = Callable[[str], None]
 
@@ -31,8 +34,10 @@ class GuestModules:
     def __init__(
         self,
         loading: "Sequence[LoadingModule]",
+        patched: "Sequence[PatchedModule]",
         system: "System",
         kernel: Loaded,
+        symbols: "Symbols",
         code: "PatchedCode | None",
         reader: LinuxModules,
         warn: Warn,
@@ -41,8 +46,10 @@ class GuestModules:
 
         Args:
             loading: those that are to be patched when they are.
+            patched: those that have breakpoints in their files, with handlers.
             system: the machine.
             kernel: the image that loads them.
+            symbols: of that image.
             code: of that image; None: it has no sites.
             reader: what reads the kernel's own records of them.
             warn: called at once with what cannot wait for the output.
@@ -50,10 +57,10 @@ class GuestModules:
         self._system, self._reader, self._warn = system, reader, warn
         self._trap = system.trap
         self._loading = tuple(loading)
+        self._handled = {kernel_name(one.image) or one.image.module for one in patched}
         self.sites = [] if code is None else [_sites(one, system, kernel, code, reader) for one in loading]
         self._known: dict[int, KernelModule] = {}  # those that are in memory, by their struct module
-        self._changed: Callable[[], None] = lambda: None
-        symbols = kernel.image.symbols
+        self._changed: Callable[[Sequence[KernelModule]], None] = lambda _modules: None
 
         def address_of(name: str) -> int | None:
             address = symbols.address_of(name)
@@ -61,8 +68,8 @@ class GuestModules:
 
         self._watch = ModuleWatch(system, address_of, self._loaded, self._freed)
 
-    def on_change(self, changed: Callable[[], None]) -> None:
-        """Call `changed` when code has come or gone."""
+    def on_change(self, changed: Callable[[Sequence[KernelModule]], None]) -> None:
+        """Call `changed` when code has come or gone, with the modules that are there."""
         self._changed = changed
 
     def arm(self) -> None:
@@ -84,10 +91,21 @@ class GuestModules:
             return  # the block began again, after an interrupt
         self._forget(module)
         self._known[address] = module
+        if module.name not in self._handled and TEXT_SECTION in self._sections(address):
+            self._warn(
+                f"{module.name}: was patched by kinst-rewrite, and its breakpoints have no handler: name the "
+                f"guest's file, --module {module.name}=FILE"
+            )
         for sites, loading in zip(self.sites, self._loading, strict=True):
             if loading.file.kernel_name == module.name:
                 self._arrived(sites, loading, module)
-        self._changed()
+        self._changed(tuple(self._known.values()))
+
+    def _sections(self, address: int) -> list[str]:
+        try:
+            return self._reader.sections(address)
+        except Fault:
+            return []
 
     def _arrived(self, sites: LoadedSites, loading: "LoadingModule", module: KernelModule) -> None:
         distances = distances_of(loading.file.opened.image, module)
@@ -113,7 +131,7 @@ class GuestModules:
         for one in self.sites:
             if one.module is not None and one.module.address == address:
                 one.leave()
-        self._changed()
+        self._changed(tuple(self._known.values()))
 
     # -- the end ------------------------------------------------------------------------------------------------------
 

@@ -92,8 +92,12 @@ def _with(
         found,
         loading=(*found.loading, *([] if module is None else [module])),
         reasons={**found.reasons, **reasons},
-        refusals=(*found.refusals, *refusals),
+        refusals=(*found.refusals, *refusals, *([] if module is None else [_waiting(file)])),
     )
+
+
+def _waiting(file: "ModuleFile") -> str:
+    return f"{file.name}: its probes wait until the guest loads {file.where}"
 
 
 def _planned(

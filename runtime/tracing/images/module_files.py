@@ -42,14 +42,17 @@ def module_files(request: "Request", kernel: Image, names: Sequence["ProbeName"]
     """The modules that names of probes mean, by which the kernel's own are not meant as well.
 
     Raises:
-        ImageError, ManifestError, UsageError: a file of --module cannot be read, or is for another machine.
+        ImageError, ManifestError, UsageError: a file of --module cannot be read, or is for another machine; or nothing
+            could handle their probes.
     """
     meant = [name for name in names if name.module and not name.matches_image(kernel.module)]
-    if not meant or request.on is not None:
+    if not meant:
         return ()
     given = dict(request.modules)
     found = [_opened(name, path, str(path)) for name, path in request.modules if _is_meant(name, meant)]
     found += (one for one in _in_initrd(request, meant) if one.name not in given)
+    if found and request.on is not None:
+        raise UsageError(f"{found[0].name}: is a module, and under QEMU only IMAGE has probes: leave it out, or --on")
     for one in found:
         if one.in_file.facts.name != kernel.facts.name:
             raise UsageError(
@@ -70,7 +73,7 @@ def _is_meant(module: str, names: Sequence["ProbeName"]) -> bool:
 def _opened(name: str, path: Path, where: str) -> ModuleFile:
     opened = open_source(Source(path, name), read=open_to_run)
     in_file = opened.image if opened.manifest is None else open_to_run(path, module=name)
-    return ModuleFile(name, _kernel_name(opened.image) or name, where, opened, in_file)
+    return ModuleFile(name, kernel_name(opened.image) or name, where, opened, in_file)
 
 
 def _in_initrd(request: "Request", names: Sequence["ProbeName"]) -> Iterator[ModuleFile]:
@@ -101,8 +104,8 @@ def _name_of(path: str) -> str | None:
     return _ENDING.sub("", file).replace("-", "_") if _ENDING.search(file) else None
 
 
-def _kernel_name(image: Image) -> str | None:
-    """What .modinfo says; old modules do not say it."""
+def kernel_name(image: Image) -> str | None:
+    """What a kernel calls a module, as .modinfo says; None: old modules do not say it."""
     section = image.section(".modinfo")
     if section is None:
         return None
