@@ -40,7 +40,7 @@ from kinst.runtime.commandline.options import (
 from kinst.runtime.commandline.shell_options import shell_actions, shell_options
 from kinst.runtime.commandline.snapshot_options import snapshot_actions, snapshot_options, with_machine_of_snapshot
 from kinst.runtime.commandline.stage_options import stage_options
-from kinst.runtime.commandline.values import disk, loaded, module, prompt, seconds, size, stage, typed
+from kinst.runtime.commandline.values import disk, loaded, modules, prompt, seconds, size, stage, typed
 from kinst.runtime.dlang.options import OptionError, Options
 from kinst.runtime.dlang.syntax.language import VERSION
 from kinst.runtime.machine.configuration import ClockKind, Configuration, mapped
@@ -356,6 +356,7 @@ def _request(ctx: click.Context, image: Path | None, arguments: tuple[str, ...],
     programs = _programs(ctx.meta[_NAME], given)
     learn, machine = _learn(given)
     beside = (*map(loaded, given["loads"]), *map(stage, given["stages"]))
+    named_modules, module_folders = modules(given["modules"])
     return Request(
         image=image,
         programs=tuple(programs),
@@ -389,7 +390,8 @@ def _request(ctx: click.Context, image: Path | None, arguments: tuple[str, ...],
         debug_file=given["debug_file"],
         code=tuple(parse_code_range(text) for text in given["force_code"]),
         users=given["users"],
-        modules=tuple(module(text) for text in given["modules"]),
+        modules=named_modules,
+        module_folders=module_folders,
         beside=beside,
         records_time=Format(given["form"]).records_time or given["report"] is not None,
         records_tasks=Format(given["form"]).records_tasks or given["report"] is not None,

@@ -1,5 +1,6 @@
 """Firmware of boards that ship up to its prompt (`board_boots`); OpenSBI, U-Boot and Linux in one run (`stage_boots`);
-and Debian's Linux kernels with Debian's busybox, from the first instruction through twenty programs to the reset.
+modules of Debian's kernels, probed as they load (`module_boots`); and Debian's Linux with Debian's busybox, from the
+first instruction through twenty programs to the reset.
 
     python -m tests.boots [NAME...]        (`poe boots`)
 
@@ -25,12 +26,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from tests import board_boots, boots_live, stage_boots
+from tests import board_boots, boots_live, module_boots, stage_boots
 from tests.image_list import INSTALLED
 from tests.images import real_image
 from tests.linux_programs import PROGRAMS, START, initial_file_system, lines_of, of_programs, qemu, qemu_program
 
-NAMES: Final = (*board_boots.BOOTS, stage_boots.NAME, "linux-amd64", "linux-arm64", "linux-riscv64", *INSTALLED)
+NAMES: Final = (
+    *(*board_boots.BOOTS, stage_boots.NAME, *module_boots.NAMES),
+    *("linux-amd64", "linux-arm64", "linux-riscv64", *INSTALLED),
+)
 _HOT: Final = 100
 _BOUND: Final = 900  # seconds a run
 _JOBS: Final = 2
@@ -138,7 +142,8 @@ def main() -> int:
     names = parser.parse_args().names
     boards = [name for name in names if name in board_boots.BOOTS]
     has_stages = stage_boots.NAME in names
-    names = [name for name in names if name not in (*boards, stage_boots.NAME)]
+    modules = [name for name in names if name in module_boots.NAMES]
+    names = [name for name in names if name not in (*boards, stage_boots.NAME, *modules)]
     print(board_boots.LAYOUT.format("board", "lines", "all calls", ""), flush=True)
     rows = [board_boots.row(name) for name in boards]
     for text, _ in rows:
@@ -146,6 +151,10 @@ def main() -> int:
     if has_stages:
         print(stage_boots.LAYOUT.format(*stage_boots.COLUMNS), flush=True)
         rows.append(stage_boots.row())
+        print(rows[-1][0], flush=True)
+    print(module_boots.LAYOUT.format(*module_boots.COLUMNS), flush=True)
+    for name in modules:
+        rows.append(module_boots.row(name))
         print(rows[-1][0], flush=True)
     print("seconds of CPU; times that functions were entered")
     print(_LAYOUT.format(*_COLUMNS), flush=True)

@@ -241,7 +241,9 @@ name_options: Final = together(
         metavar="NAME=FILE",
         multiple=True,
         type=TextWithFile(file_of_module),
-        help="A kernel module: its types, in D also NAME`type; its probes, which fire when the guest has loaded it.",
+        help="A kernel module: its types, in D also NAME`type; its probes, which fire when the guest has loaded it. "
+        "A folder: modules that programs name are looked for in it.",
+        brief="A kernel module, for its types and probes; or a folder of them.",
     ),
     option(
         "--user",

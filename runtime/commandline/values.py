@@ -1,6 +1,7 @@
 """Texts of kinst-run's options -> values: sizes, times, files, disks. Each error names its option."""
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -69,11 +70,18 @@ def prompt(given: dict[str, Any]) -> Expression | None:
     return expression("--prompt", given["prompt"])
 
 
-def module(text: str) -> tuple[str, Path]:
-    """A kernel module's name and file. Raises UsageError."""
+def modules(texts: Sequence[str]) -> tuple[tuple[tuple[str, Path], ...], tuple[Path, ...]]:
+    """The kernel modules of --module, by name, and the folders with more of them. Raises UsageError."""
+    folders = tuple(Path(text) for text in texts if "=" not in text and Path(text).is_dir())
+    return tuple(_module(text) for text in texts if Path(text) not in folders), folders
+
+
+def _module(text: str) -> tuple[str, Path]:
     name, _, file = text.partition("=")
     if not name or not file:
-        raise UsageError(f"--module {text}: NAME=FILE, a name for D programs and the module's .ko file")
+        raise UsageError(
+            f"--module {text}: NAME=FILE, a name for D programs and the module's .ko file, or a folder with such files"
+        )
     return name, Path(file)
 
 

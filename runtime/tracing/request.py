@@ -46,6 +46,7 @@ class Request:
     code: tuple[tuple[int, int], ...] = ()  # start and end of what the user says is code
     users: tuple[Path, ...] = ()  # programs of the guest's user mode, for ustack()
     modules: tuple[tuple[str, Path], ...] = ()  # kernel modules: their types, and probes of patched ones
+    module_folders: tuple[Path, ...] = ()  # where files of modules that descriptions name are looked for
     beside: "tuple[BesideFile, ...]" = ()  # images that are in the machine as well
     records_time: bool = False
     records_tasks: bool = False  # whether the task is recorded in which each probe fires

@@ -8,39 +8,63 @@ initialisation has failed.
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
+from kinst.runtime.paging.walker import Access
+
 if TYPE_CHECKING:
+    from kinst.runtime.engine.block_watch import BlockWatch
+    from kinst.runtime.machine.loading.loaded import Loaded
     from kinst.runtime.machine.system import System
 
 LOADED: Final = "do_init_module"
 FREED: Final = "free_module"
+_PAGE: Final = 4096
+Call = Callable[[int], None]  # with the address of a struct module
 
 
 class ModuleWatch:
-    """Watches blocks of code that begin at the two functions. The guest is not changed."""
+    """Watches blocks of code that begin at the two functions, wherever the kernel maps them. The guest is not
+    changed."""
 
     def __init__(
-        self,
-        system: "System",
-        address_of: Callable[[str], int | None],
-        loaded: Callable[[int], None],
-        freed: Callable[[int], None],
+        self, system: "System", kernel: "Loaded", link_address: Callable[[str], int | None], loaded: Call, freed: Call
     ) -> None:
         """
         Args:
             system: the machine.
-            address_of: gives the address of a function of the kernel; None: it has none of that name.
-            loaded: called with the address of a struct module.
-            freed: the same.
+            kernel: the image that loads modules.
+            link_address: gives that of a function of the kernel; None: it has none of that name.
+            loaded: called when a module is loaded.
+            freed: called when one is about to be freed.
         """
         self._live = system.engine.live
         self._module = system.arch.registers[system.arch.arguments[0]]
-        pairs = ((address_of(LOADED), loaded), (address_of(FREED), freed))
-        self._calls = {address: call for address, call in pairs if address is not None}
-        self.can_see = address_of(LOADED) is not None  # whether the kernel loads modules, and where it does
+        self._calls: dict[int, Call] = {}  # by virtual address
+        self._places: dict[int, list[tuple[int, Call]]] = {}  # physical page -> offsets in it
+        self.can_see = link_address(LOADED) is not None  # whether the kernel loads modules, and where it does
+        self._watch: BlockWatch | None = None
         if self.can_see:
-            watch = system.engine.watch_blocks(self._reached)
-            for address in self._calls:
-                watch.add(address)
+            self._watch = system.engine.watch_blocks(self._reached)
+            for name, call in ((LOADED, loaded), (FREED, freed)):
+                self._add(kernel, link_address(name), call)
+            system.space.on_executable(self._executable)
+
+    def _add(self, kernel: "Loaded", link: int | None, call: Call) -> None:
+        if link is None:
+            return
+        self._watch_at(link + kernel.bias, call)
+        physical = kernel.physical(link)
+        if physical is not None:
+            self._places.setdefault(physical // _PAGE, []).append((physical % _PAGE, call))
+
+    def _watch_at(self, address: int, call: Call) -> None:
+        if self._watch is not None and address not in self._calls:
+            self._calls[address] = call
+            self._watch.add(address)
+
+    def _executable(self, address: int, physical: int, _access: Access) -> None:
+        """A page is about to be executed at a virtual address: a kernel may have moved itself by any distance."""
+        for offset, call in self._places.get(physical // _PAGE, ()):
+            self._watch_at((address & -_PAGE) + offset, call)
 
     def _reached(self, address: int) -> None:
         call = self._calls.get(address)

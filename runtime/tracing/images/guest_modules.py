@@ -62,11 +62,7 @@ class GuestModules:
         self._known: dict[int, KernelModule] = {}  # those that are in memory, by their struct module
         self._changed: Callable[[Sequence[KernelModule]], None] = lambda _modules: None
 
-        def address_of(name: str) -> int | None:
-            address = symbols.address_of(name)
-            return None if address is None else address + kernel.bias
-
-        self._watch = ModuleWatch(system, address_of, self._loaded, self._freed)
+        self._watch = ModuleWatch(system, kernel, symbols.address_of, self._loaded, self._freed)
 
     def on_change(self, changed: Callable[[Sequence[KernelModule]], None]) -> None:
         """Call `changed` when code has come or gone, with the modules that are there."""

@@ -1,4 +1,4 @@
-"""Names of probes -> the files of the kernel modules that they mean: those of --module, and those in the --initrd."""
+"""Names of probes -> the files of the kernel modules that they mean: of --module, in its folders, in the --initrd."""
 
 import re
 import tempfile
@@ -50,7 +50,8 @@ def module_files(request: "Request", kernel: Image, names: Sequence["ProbeName"]
         return ()
     given = dict(request.modules)
     found = [_opened(name, path, str(path)) for name, path in request.modules if _is_meant(name, meant)]
-    found += (one for one in _in_initrd(request, meant) if one.name not in given)
+    for others in (_in_folders(request, meant), _in_initrd(request, meant)):
+        found += (one for one in others if one.name not in {*given, *(other.name for other in found)})
     if found and request.on is not None:
         raise UsageError(f"{found[0].name}: is a module, and under QEMU only IMAGE has probes: leave it out, or --on")
     for one in found:
@@ -74,6 +75,15 @@ def _opened(name: str, path: Path, where: str) -> ModuleFile:
     opened = open_source(Source(path, name), read=open_to_run)
     in_file = opened.image if opened.manifest is None else open_to_run(path, module=name)
     return ModuleFile(name, kernel_name(opened.image) or name, where, opened, in_file)
+
+
+def _in_folders(request: "Request", names: Sequence["ProbeName"]) -> Iterator[ModuleFile]:
+    """Those in the folders of --module, at any depth. Raises ImageError: one cannot be read."""
+    for folder in request.module_folders:
+        for path in sorted(folder.rglob("*.ko*")):
+            name = _name_of(path.name)
+            if name is not None and path.is_file() and _is_meant(name, names):
+                yield _opened(name, path, str(path))
 
 
 def _in_initrd(request: "Request", names: Sequence["ProbeName"]) -> Iterator[ModuleFile]:
