@@ -84,7 +84,7 @@ class AddressSpace:
         self._entries: list[int] = []  # physical addresses of the table entries that the last walk read
         engine.on_tlb_fill(self._fill)
         self._walks = engine.keep_walks(walker.context)
-        self._kernel_registers = AsKernel(self._registers, walker.kernel_bits, self._walks.raised)
+        self.kernel_registers = AsKernel(self._registers, walker.kernel_bits, self._walks.raised)
         self.held = HeldPages(engine, self._walks, self._registers)
         engine.on_tlb_invalidation(self._invalidated)
 
@@ -435,8 +435,8 @@ class AddressSpace:
 
     def observe_without(self, bits: Mapping[str, int], address: int) -> int | None:
         """As `observe`, but in the kernel, and as if some bits of registers were clear: those that select tables."""
-        self._kernel_registers.clear(bits)
-        return self._translate_unseen(address, self._kernel_registers)
+        self.kernel_registers.clear(bits)
+        return self._translate_unseen(address, self.kernel_registers)
 
     def observe_write(self, address: int) -> int | None:
         """The physical address for a store by a clause. It is subject to the guest's tables; None if the guest could

@@ -48,13 +48,14 @@ class AsKernel:
     def get(self, name: str) -> int:
         """The register's value."""
         cleared, added = self._bits.get(name, (0, 0))
-        return (self._read(name) & ~cleared | added) & ~self._cleared.get(name, 0)
+        return (self.real(name) & ~cleared | added) & ~self._cleared.get(name, 0)
 
-    def _read(self, name: str) -> int:
+    def real(self, name: str) -> int:
+        """The value that it has, though user mode may not read it."""
         registers, raised = self._registers, self._raised
-        if raised is None or name == raised:
+        before = 0 if raised is None else registers.get(raised)
+        if raised is None or before or name == raised:
             return registers.get(name)
-        before = registers.get(raised)
         registers.set(raised, self._bits[raised][1])
         try:
             return registers.get(name)

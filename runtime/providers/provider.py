@@ -27,6 +27,7 @@ __all__ = [
     "Action",
     "Argument",
     "DescribesArguments",
+    "ExplainsMisses",
     "Identifiers",
     "Privilege",
     "Probe",
@@ -121,6 +122,15 @@ class DescribesArguments(Protocol):
     def argument(self, firing: Firing, index: int) -> int:
         """dtps_getargval: arg0, arg1, ... of a firing, extended to 64 bits by the signs of their types. Raises `Fault`
         if the value cannot be read."""
+        ...
+
+
+@runtime_checkable
+class ExplainsMisses(Protocol):
+    """The operation of a provider that knows why it has not made a probe."""
+
+    def why_not(self, wanted: ProbeName) -> str:
+        """Why there is no such probe; empty if that is not known."""
         ...
 
 

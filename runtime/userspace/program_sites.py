@@ -4,6 +4,7 @@ They are decided as for an image: entry and returns as FBT has them, instruction
 site.
 """
 
+import re
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
@@ -22,6 +23,12 @@ from kinst.targets.probe import ProbeName, is_glob, is_offset
 from kinst.targets.values import dataclass
 
 ENTRY, RETURN = "entry", "return"
+# rep movs, rep stos and the like (SDM volume 2, REP): prefixes, then the opcode.
+_REPEATED: Final = {
+    "amd64": re.compile(
+        rb"(?=.{0,3}[\xf2\xf3])[\x26\x2e\x36\x3e\x40-\x4f\x64-\x67\xf2\xf3]+[\x6c-\x6f\xa4-\xa7\xaa-\xaf]", re.DOTALL
+    )
+}
 _KINDS: Final = {ENTRY: ProbeKind.FBT_ENTRY, RETURN: ProbeKind.FBT_RETURN}
 
 
@@ -43,12 +50,12 @@ class ProgramSite:
 class ProgramSites:
     """One program or library, which is analysed when it is asked for the first time."""
 
-    def __init__(self, path: Path, arch: ArchFacts) -> None:
-        """Raises ImageError: the file is no ELF file for this machine."""
-        self._path = path
-        self.image: Image = open_to_run(path)
+    def __init__(self, path: Path, name: str, arch: ArchFacts) -> None:
+        """`name` is what messages call it. Raises ImageError: the file is no ELF file for this machine."""
+        self._path, self._name = path, name
+        self.image: Image = open_to_run(path, module=name)
         if self.image.facts is not arch:
-            raise ImageError(f"{path}: is for {self.image.facts.name}, and the guest is {arch.name}")
+            raise ImageError(f"{name}: is for {self.image.facts.name}, and the guest is {arch.name}")
 
     @cached_property
     def types(self) -> ImageTypes:
@@ -57,7 +64,7 @@ class ProgramSites:
 
     @cached_property
     def _opened(self) -> Opened:
-        return open_source(Source(self._path), read=open_to_run)
+        return open_source(Source(self._path, self._name), read=open_to_run)
 
     def find(self, function: str, name: str) -> Iterator[tuple[str, str, list[ProgramSite]]]:
         """The probes that two fields mean: function, name, and where each fires. Raises KinstError."""
@@ -79,6 +86,8 @@ class ProgramSites:
         found, outcome = self._resolved(ProbeName("kinst", "", function, name))
         for row, number, _ in _choices(outcome):
             site = self._site(found, row)
+            if self._is_repeated(site):
+                continue  # the engine begins it anew for each element
             if not _is_address(function):
                 yield found.names.text_of(number), str(site.address - site.start), [site]
             elif site.address == int(function, 16):
@@ -94,8 +103,19 @@ class ProgramSites:
             return ""
         kind = "kinst" if is_offset(name) or _is_address(function) else "fbt"
         asked = ProbeName(kind, "", function, name)
-        error = self._resolved(asked)[1].error
-        return "" if error is None else str(error).removeprefix(f"{asked}: ")
+        found, outcome = self._resolved(asked)
+        if outcome.error is not None:
+            return str(outcome.error).removeprefix(f"{asked}: ")
+        sites = [self._site(found, row) for row, _, _ in _choices(outcome)]
+        return (
+            "a repeated string instruction, which is begun anew for each element"
+            if any(map(self._is_repeated, sites))
+            else ""
+        )
+
+    def _is_repeated(self, site: ProgramSite) -> bool:
+        repeated = _REPEATED.get(self.image.facts.name)
+        return repeated is not None and repeated.match(site.code) is not None
 
     def _site(self, found: Resolution, row: int) -> ProgramSite:
         code = found.code.instructions

@@ -7,6 +7,7 @@ A probe fires in every process that executes the instruction, before it does. It
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field
 from functools import cache, partial
+from pathlib import PurePosixPath
 from typing import Final
 
 from kinst.runtime.paging.walker import PageFault
@@ -24,7 +25,7 @@ from kinst.runtime.userspace.user_code import Reached, UserCode
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.c_types import Function, Void, strip
 from kinst.targets.instruction import Flow
-from kinst.targets.probe import ProbeName
+from kinst.targets.probe import ProbeName, is_glob
 from kinst.targets.values import dataclass
 
 _CONDITIONAL: Final = (Flow.BRANCH, Flow.INDIRECT_JUMP)  # that leave their function or do not
@@ -56,7 +57,7 @@ class UprobeProvider:
     def __init__(self, code: UserCode, files: GuestFiles, arch: ArchFacts) -> None:
         """No probe yet, and nothing is watched."""
         self._code, self._files, self._arch = code, files, arch
-        self._program = cache(lambda path: ProgramSites(path, arch))
+        self._program = cache(lambda file: ProgramSites(file.file, PurePosixPath(file.module).name, arch))
         self._probes: dict[int, _Probe] = {}
         self._enablings: dict[int, dict[tuple[GuestFile, int], Reached]] = {}
         self._emulator = emulator(arch)
@@ -71,11 +72,21 @@ class UprobeProvider:
             obstacle = self._code.obstacle()
             if obstacle:
                 raise ProviderError(f"uprobe:{wanted.module}: {obstacle}")
-            program = self._program(file.file)
+            program = self._program(file)
             for function, name, sites in program.find(wanted.function, wanted.name):
                 if probes.lookup(file.module, function, name) is None:
                     made = probes.create(file.module, function, name)
                     self._probes[made] = _Probe(file, program, function, name, tuple(sites))
+
+    def why_not(self, wanted: ProbeName) -> str:
+        """See `ExplainsMisses`."""
+        if not wanted.module:
+            return f"it needs {self.registration.needs}"
+        files = list(self._files.find(wanted.module))
+        if not files:
+            return f"no program or library {wanted.module} in --initrd; --user FILE gives one of that name"
+        why = "" if is_glob(wanted.module) else self._program(files[0]).why(wanted.function, wanted.name)
+        return why and f"{wanted.module}: {why}"
 
     def enable(self, identifiers: Identifiers, action: Action) -> None:
         """Watch what the probes are of."""

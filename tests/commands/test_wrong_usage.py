@@ -78,7 +78,7 @@ def test_what_was_probably_meant(name: str, arguments: list[object], message: st
         ("kprobe::kmalloc:entry", "fbt::kmalloc:entry is what bpftrace calls kprobe:kmalloc"),
         ("kprobe:kmalloc+0x10", "kinst::kmalloc:0x10 is what bpftrace calls kprobe:kmalloc+0x10"),
         ("kretprobe:kmalloc", "fbt::kmalloc:return is what bpftrace calls kretprobe:kmalloc"),
-        ("uprobe:/bin/sh:main", "fbt::main:entry is what bpftrace calls uprobe:/bin/sh:main"),
+        ("uprobe:/bin/sh:main", "uprobe:/bin/sh:main:entry is what bpftrace calls uprobe:/bin/sh:main"),
         ("tracepoint:sched:sched_switch",
          "sdt:sched::sched_switch is what bpftrace calls tracepoint:sched:sched_switch"),
         ("tracepoint:syscalls:sys_enter_openat",

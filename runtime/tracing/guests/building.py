@@ -151,7 +151,7 @@ def build(prepared: Prepared, types: ImageTypes, plug_ins: PlugIns, warn: Callab
         is_user=is_user,
         threads=contexts,
         symbol=prepared.original.symbols.address_of,
-        register=system.engine.live.get,
+        register=system.space.kernel_registers.real,
         bias=loaded.bias,
         stack_size=size,
     )

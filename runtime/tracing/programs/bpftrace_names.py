@@ -4,6 +4,8 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from kinst.targets.probe import IN_PROGRAMS
+
 _ENTRY: Final = re.compile(r"(.*)\+(0x[0-9a-fA-F]+|\d+)\Z")  # kprobe:f+0x10
 _SYSTEM_CALL: Final = re.compile(r"sys_(enter|exit)_(.+)\Z")
 _COUNTED: Final = "no events of a CPU or of the host are counted here: profile-997 samples by time, where that is spent"
@@ -18,6 +20,15 @@ def _entry(words: Sequence[str]) -> str:
 
 def _return(words: Sequence[str]) -> str:
     return f"fbt::{words[-1]}:return"
+
+
+def _in_program(name: str) -> Callable[[Sequence[str]], str]:
+    def named(words: Sequence[str]) -> str:
+        function, path = words[-1], words[-2] if len(words) > 1 else "PATH"
+        inside = _ENTRY.match(function)
+        return f"uprobe:{path}:{inside[1]}:{inside[2]}" if inside else f"uprobe:{path}:{function}:{name}"
+
+    return named
 
 
 def _tracepoint(words: Sequence[str]) -> str:
@@ -51,8 +62,8 @@ _NAMED: Final[dict[str, Callable[[Sequence[str]], str]]] = {
     "profile": _timer("profile"),
     "rawtracepoint": _tracepoint,
     "tracepoint": _tracepoint,
-    "uprobe": _entry,
-    "uretprobe": _return,
+    "uprobe": _in_program("entry"),
+    "uretprobe": _in_program("return"),
     "usdt": _static,
 }
 _WITHOUT: Final = ("hardware", "software")
@@ -76,4 +87,5 @@ def bpftrace_name(text: str) -> str:
     if len(words) > 1 and words[-1] in ("entry", "return"):
         words.pop()  # bpftrace's provider with D's name: kprobe::f:entry
     name = _NAMED[provider](words)
-    return f"no provider {provider}: {name} is what bpftrace calls {':'.join((provider, *words))}"
+    here = "" if provider in IN_PROGRAMS else f"no provider {provider}: "
+    return f"{here}{name} is what bpftrace calls {':'.join((provider, *words))}"

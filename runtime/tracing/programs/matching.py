@@ -13,12 +13,12 @@ from kinst.runtime.dlang.options import Options
 from kinst.runtime.dlang.syntax.errors import DError
 from kinst.runtime.dlang.types.type_names import describe
 from kinst.runtime.providers.profile import refusal
-from kinst.runtime.providers.provider import Action, Providers
+from kinst.runtime.providers.provider import Action, ExplainsMisses, Providers
 from kinst.runtime.tracing.programs.bpftrace_names import bpftrace_name
 from kinst.targets.c_types import CType
 from kinst.targets.errors import ProbeNameError
 from kinst.targets.nearest import nearest
-from kinst.targets.probe import WATCHING, ProbeName, matcher, parse_probe_name
+from kinst.targets.probe import IN_PROGRAMS, WATCHING, ProbeName, matcher, parse_probe_name
 from kinst.targets.values import dataclass
 
 if TYPE_CHECKING:
@@ -165,8 +165,9 @@ class Matching:
         """Why a description matches nothing; empty if there is no known reason."""
         provider, name = fields.split(":")[0], fields.split(":")[-1]
         # The most specific reason counts: a suggestion by spelling only where nothing is known about the description.
-        reason = bpftrace_name(fields) if provider not in self._providers.names else ""
-        reason = reason or _no_machine(provider, self._providers.names)
+        reason = _no_machine(provider, self._providers.names)
+        reason = reason or (bpftrace_name(fields) if provider not in self._providers.names else "")
+        reason = reason or self._explained(fields)
         reason = reason or self._why(fields) or refusal(name) or self._lacking(provider)
         names = {*self._providers.names, *self._others}
         if not reason and not any(map(matcher(provider), names)):
@@ -177,6 +178,12 @@ class Matching:
             reason = nearest(name, _WITHOUT_FUNCTION).removeprefix("; ")
             reason = reason or f"a word alone is the name of a probe; those of a function {name} are {name}:"
         return reason
+
+    def _explained(self, fields: str) -> str:
+        """Why the provider that is named has not made such a probe; empty if it does not say."""
+        wanted = ProbeName(*fields.split(":"))
+        named = [one for one in self._providers if one.registration.name == wanted.provider]
+        return next(filter(None, (one.why_not(wanted) for one in named if isinstance(one, ExplainsMisses))), "")
 
     def _lacking(self, provider: str) -> str:
         """Why a registered provider has no probes at all: the image lacks what it makes them from. Empty: it has some,
@@ -229,6 +236,8 @@ class Matching:
 
 def _no_machine(provider: str, names: Sequence[str]) -> str:
     """Why a provider that watches a machine is not there; empty if it is, or is none."""
+    if provider in IN_PROGRAMS and provider not in names:
+        return f"provider {provider} is for Linux that boots in kinst-run's own machine, with --initrd or --user"
     if provider not in WATCHING or provider in names:
         return ""
     return f"provider {provider} watches the machine of kinst-run with an image that boots in it, and no other"
