@@ -289,7 +289,8 @@ class Amd64Exceptions:
         return None
 
     def forget_registers(self) -> None:
-        """Do nothing: no register is kept here."""
+        """Let go of the pages of data breakpoints."""
+        self.data_breakpoints.forget()
 
     def read_register(self, cpu: Cpu, register: SystemRegister) -> int | None:
         """Never called: there are no `system_registers`."""

@@ -98,6 +98,12 @@ class DataBreakpoints:
 
         self._space.held.hold(refuses if now else None)
 
+    def forget(self) -> None:
+        """Note that the state of the machine is another now, in which none is enabled."""
+        if self._watched:
+            self._watched = ()
+            self._space.held.hold(None)
+
     def delivered(self, vector: int) -> None:
         """Note that an exception other than a page fault is delivered."""
         self._delivered = vector

@@ -68,7 +68,9 @@ class Host:
         general = ctypes.addressof(self.general) if knows_general else 0
         self.time = ctypes.c_uint64(1000)
         pc = ctypes.addressof(self.live_pc)
-        places = CpuPlaces(pc, BATCH, REGISTERS, frame, general, IP, lambda _name: IDENTITY)
+        self.raised = (ctypes.c_uint32 * 2)(1, 1)  # the word, and what is behind it
+        raised = ctypes.addressof(self.raised)
+        places = CpuPlaces(pc, BATCH, REGISTERS, frame, general, IP, lambda _name: IDENTITY, raised)
         time = ClockWord(ctypes.addressof(self.time), 10)
         self.counters = BreakpointCounters(places, (NUMBER, BIAS), at, time)
         self.counters.callback(*map(ctypes.c_void_p, (PYTHON, FULL, DISPATCH)))
@@ -85,6 +87,7 @@ class Host:
             (ctypes.addressof(self.live_pc), 8),
             (ctypes.addressof(self.counters._state), ctypes.sizeof(self.counters._state)),
             (ctypes.addressof(self.time), 8),
+            (raised, 8),
             (ctypes.addressof(self.counters._nowhere), 8),
             (threads._rows.ctypes.data, threads._rows.nbytes),
             (ctypes.addressof(threads._any), 8),
@@ -174,6 +177,12 @@ def test_a_breakpoint_is_counted_and_the_cpu_goes_on(host: Host) -> None:
     assert host.credit.value == 3
     assert counters.take() == [(0, first, 3), (0, second, 1)]
     assert counters.take() == []
+
+
+def test_the_emulator_forgets_that_it_was_a_software_interrupt(host: Host) -> None:
+    host.counters.set(0x7000, 0x9000, host.counters.cell(), has_credit=False)
+    assert (host.event(0x7004), [*host.raised]) == (None, [1, 1])  # Python needs it
+    assert (host.event(0x7000), [*host.raised]) == (0x9000, [0, 1])
 
 
 def test_the_cpu_that_is_where_it_goes_on_is_left_alone(host: Host) -> None:

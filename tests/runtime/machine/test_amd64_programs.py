@@ -2,6 +2,7 @@
 
 import pytest
 
+from kinst.runtime.machine.exceptions.amd64_debug import Watched, is_write, watched
 from kinst.runtime.machine.exceptions.amd64_tables import reads_descriptors
 from tests.runtime.machine.test_pc_amd64 import CODE, DIRECTORY, GDT, STUBS, TO_USER, USER, USER_DATA, Guest
 
@@ -152,6 +153,31 @@ def test_a_write_of_dr7_after_a_software_interrupt() -> None:
     guest.write(stub, "iretq")
     report = guest.run().report()
     assert (report["vector"], report["rip"]) == (DEBUG, USER + 6)
+
+
+@pytest.mark.parametrize(
+    ("control", "expected"),
+    [
+        (0x0000_0000, []),
+        (0x0000_00FF, []),  # all four are for instructions
+        (0x0001_0001, [Watched(0, 0x1003, 1, is_for_loads=False)]),
+        (0x0001_0002, [Watched(0, 0x1003, 1, is_for_loads=False)]),  # G0
+        (0x0050_0008, [Watched(1, 0x2002, 2, is_for_loads=False)]),
+        (0x0B00_0010, [Watched(2, 0x3000, 8, is_for_loads=True)]),
+        (0x2000_00C0, []),  # of ports
+        (0xF00D_0041, [Watched(0, 0x1000, 4, is_for_loads=False), Watched(3, 0x4000, 4, is_for_loads=True)]),
+    ],
+)
+def test_what_dr7_says(control: int, expected: list[Watched]) -> None:
+    assert [*watched(control, (0x1003, 0x2003, 0x3007, 0x4002))] == expected
+
+
+@pytest.mark.parametrize(
+    ("code", "writes"),
+    [("0f23f8", True), ("410f23ff", True), ("480f23f8", True), ("0f23f0", False), ("0f21f8", False), ("0f23", False)],
+)
+def test_which_instructions_write_dr7(code: str, writes: bool) -> None:  # noqa: FBT001
+    assert is_write(bytes.fromhex(code)) is writes
 
 
 def test_a_single_step_and_a_data_breakpoint_are_one_exception() -> None:
