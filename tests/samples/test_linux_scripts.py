@@ -1,4 +1,4 @@
-"""samples/d/linux: each script says what it does, compiles for a real kernel, and prints what that kernel then did."""
+"""samples/d/linux: each script says what it does, compiles for real kernels, and prints what these then did."""
 
 import re
 from collections import Counter
@@ -9,12 +9,21 @@ from click.testing import CliRunner
 
 from kinst.runtime.cli import run
 from tests.images import at_hand, real_image
+from tests.linux_scripts.guest import FUNCTION, KERNELS
+from tests.linux_scripts.measures import BY_FUNCTION
+from tests.linux_scripts.scripts import ALL, compared
 from tests.samples.machines import SAMPLES
 from tests.system.linux_runs import initrd_of, run_linux
 
 FOLDER = SAMPLES / "d" / "linux"
 SCRIPTS = sorted(FOLDER.glob("*.d"))
-ALL = [word for path in SCRIPTS for word in ("-s", str(path))]
+TOGETHER = [word for path in SCRIPTS if path.stem not in BY_FUNCTION for word in ("-s", str(path))]
+# What samples/linux/init does is told by these.
+OF_INIT = (
+    *("block-io", "execsnoop", "failing-calls", "off-cpu-stacks", "opensnoop", "page-allocations", "page-faults"),
+    *("profile-stacks", "read-sizes", "run-queue-latency", "slow-initcalls", "syscall-latency", "syscalls-by-program"),
+    "vfs-read-time",
+)
 INIT = SAMPLES / "linux" / "init"
 # What the kernel and samples/linux/init start, in this order.
 STARTED = (
@@ -46,18 +55,40 @@ def test_is_a_script_that_says_what_it_does(path: Path) -> None:
 
 @pytest.mark.parametrize("name", at_hand("linux-amd64"))
 def test_all_compile_for_a_real_kernel(name: str) -> None:
-    result = CliRunner().invoke(run, ["-e", *ALL, str(real_image(name))])
+    result = CliRunner().invoke(run, ["-e", *TOGETHER, str(real_image(name))])
     assert result.exit_code == 0, result.stderr
+
+
+def test_each_is_compared_with_the_guest() -> None:
+    assert {path.stem for path in SCRIPTS} == ALL
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", at_hand(*KERNELS))
+def test_each_compiles_alone(name: str) -> None:
+    for path in SCRIPTS:
+        words = [FUNCTION] if path.stem in BY_FUNCTION else []
+        result = CliRunner().invoke(run, ["-e", "-s", str(path), str(real_image(name)), *words])
+        assert result.exit_code == 0, result.stderr
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", at_hand(*KERNELS))
+def test_each_agrees_with_the_guest(name: str, tmp_path: Path) -> None:
+    figures = list(compared(name, tmp_path))
+    assert {script for script, _ in figures} == ALL
+    assert [one for one in figures if not one[1].agrees] == []
 
 
 @pytest.mark.long
 @pytest.mark.parametrize(
     "name", at_hand("linux-amd64", "linux-arm64", "linux-riscv64", "linux-6.12-amd64", "linux-6.12-arm64")
 )
-def test_all_tell_of_a_real_run(name: str, tmp_path: Path) -> None:
+def test_they_tell_of_a_real_run(name: str, tmp_path: Path) -> None:
     machine = name.rpartition("-")[2]
     initrd = initrd_of(machine, INIT, tmp_path)
-    text, _ = run_linux(name, initrd, users=[tmp_path / "busybox"], more=ALL)
+    more = [word for one in OF_INIT for word in ("-s", str(FOLDER / f"{one}.d"))]
+    text, _ = run_linux(name, initrd, users=[tmp_path / "busybox"], more=more)
 
     started = re.findall(r"^ +(\d+) +(\d+) ([\w.]+) +([/\w].*)$", text, re.MULTILINE)
     programs = [arguments for _, _, _, arguments in started]

@@ -15,12 +15,14 @@ profile-997
 /arg0/
 {
 	@kernel_samples[stack()] = count();
+	@in_kernel = count();
 }
 
 profile-997
 /arg1/
 {
 	@user_samples[execname, ustack()] = count();
+	@in_user = count();
 }
 
 END
@@ -29,4 +31,6 @@ END
 	trunc(@user_samples, $1 ? $1 : 5);
 	printa("%k%@16d\n", @kernel_samples);
 	printa("%s%k%@16d\n", @user_samples);
+	printa("%@d samples in the kernel, ", @in_kernel);
+	printa("%@d in user mode\n", @in_user);
 }
