@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 PROVIDERS: Final = ("dtrace", "fbt", "kinst", "profile", "sdt")
-WATCHING: Final = ("mem", "mmio", "trap")  # of the machine that runs the image, not of its code
+WATCHING: Final = ("mem", "mmio", "trap", "vminfo")  # of the machine that runs the image, not of its code
 
 _FIELDS: Final = ("provider", "module", "function", "name")
 _MOST_BYTES: Final = 4096  # of a probe name: longer than any mangled symbol, far too short to hurt
