@@ -7,7 +7,6 @@ from kinst.targets.arch.state_layout import Field, Getter, StateLayout, float_st
 _CONDITION_CODES: Final = 51  # CC_OP_NB: what flags are computed from, as a number of that computation
 _ROOT: Final = (1 << 52) - 1  # of CR3: a physical address, and what is below it
 _SEGMENTS: Final = ("es", "cs", "ss", "ds", "fs", "gs", "ldt", "tr")
-_SEGMENT_FLAGS: Final = 0x00FF_FF00
 _AVAILABLE_TSS: Final = {0x1, 0x3, 0x9, 0xB}  # of 16, 32 and 64 bits, available and busy: 286's has 1 and 3
 _PRESENT: Final = 1 << 15
 
@@ -31,7 +30,7 @@ def _segment(name: str, offset: int) -> tuple[Field, ...]:
         Field(f"{name}.selector", offset, 4, 0xFFFF),
         Field(f"{name}.base", offset + 8, 8),
         Field(f"{name}.limit", offset + 16, 4),
-        Field(f"{name}.flags", offset + 20, 4, _SEGMENT_FLAGS),
+        Field(f"{name}.flags", offset + 20, 4),  # the upper half of the descriptor, with bits of its base
     )
 
 

@@ -25,7 +25,7 @@ ARM64_STATE: Final = StateLayout(
         Field("x", 64, 8, count=32),
         Field("pc", 320, 8),
         Field("pstate", 328, 4, 0x00F0_000D),  # PAN, UAO, SS, IL; EL and SP
-        Field("hflags", 336, 4, 0x7FF0_5003),
+        Field("hflags", 336, 4, 0x7FF0_7003),
         Field("uncached_cpsr", 340, 4),
         Field("spsr", 344, 4),
         Field("banked_spsr", 352, 8, _LOW, count=8),
