@@ -19,6 +19,13 @@ Attack = tuple[str, tuple[str, ...]]  # what it was, and the tests; those in a f
 
 ATTACKS: tuple[Attack, ...] = (
     (
+        "a snapshot says that its CPU uses the fifteenth table of the MMU, and the emulator segfaults",
+        (
+            "runtime/test_hostile_snapshots.py::test_lies_are_told_from_what_a_guest_does",
+            "runtime/test_hostile_snapshots.py::test_a_file_that_lies_is_an_error_of_one_line",
+        ),
+    ),
+    (
         "a guest's chains of buffers name the same 120 MB, and take the host's memory and its clock",
         (
             "runtime/machine/devices/test_device_attacks.py::test_a_device_does_little_at_a_time_in_little_memory",

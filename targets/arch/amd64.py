@@ -2,6 +2,7 @@
 
 from enum import IntEnum
 
+from kinst.targets.arch.amd64_state import AMD64_STATE
 from kinst.targets.arch.code_shape import CallShape, CodeShape, Field, Pattern, pattern
 from kinst.targets.arch.facts import ArchFacts, CpuNumberFacts, EngineFacts, InFiles, JumpFacts, Syntax, UnwindFacts
 from kinst.targets.arch.linux import (
@@ -394,5 +395,6 @@ AMD64 = ArchFacts(
         words=_WORDS,
         landmarks=_LANDMARKS,
         debug_registers=("dr0", "dr1", "dr2", "dr3"),
+        state=AMD64_STATE,
     ),
 )

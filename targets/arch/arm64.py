@@ -2,6 +2,7 @@
 
 from enum import IntEnum
 
+from kinst.targets.arch.arm64_state import ARM64_STATE
 from kinst.targets.arch.code_shape import CallShape, CodeShape, Field, Pattern, pattern
 from kinst.targets.arch.facts import ArchFacts, CpuNumberFacts, EngineFacts, InFiles, JumpFacts, Syntax, UnwindFacts
 from kinst.targets.arch.linux import (
@@ -332,5 +333,6 @@ ARM64 = ArchFacts(
         words=_WORDS,
         landmarks=_LANDMARKS,
         debug_registers=(),
+        state=ARM64_STATE,
     ),
 )

@@ -6,6 +6,7 @@ from enum import IntEnum
 from kinst.targets.arch.code_shape import CodeShape
 from kinst.targets.arch.linux import LinuxFacts
 from kinst.targets.arch.relocations import RelocationFacts
+from kinst.targets.arch.state_layout import StateLayout
 from kinst.targets.values import dataclass
 
 
@@ -63,6 +64,7 @@ class EngineFacts:
     landmarks: Mapping[str, int]
     # Registers of breakpoints that its state has pointers to, behind them; empty: it has none.
     debug_registers: tuple[str, ...]
+    state: StateLayout  # which of its CPU state is the guest's
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from kinst.targets.arch.linux import (
     SystemCalls,
 )
 from kinst.targets.arch.relocations import LEB128, Change, CodeField, DebugRelocation, RelocationFacts, by_type, set_to
+from kinst.targets.arch.riscv64_state import RISCV64_STATE
 
 # x-number order with ABI names; s0 is also the frame pointer.
 GENERAL = (
@@ -324,5 +325,6 @@ RISCV64 = ArchFacts(
         words={},
         landmarks={},
         debug_registers=(),
+        state=RISCV64_STATE,
     ),
 )

@@ -83,7 +83,14 @@ class CpuStates:
         content = ctypes.string_at((context.value or 0) + self._head(context), self._size - self._head(context))
         if any(content[place] for place in self._breakpoints()):
             raise MachineError("the guest has set a hardware breakpoint, which is in this process only")
-        return content
+        return self._facts.state.without_transient(content)
+
+    def problem(self, content: bytes, new: bytes) -> str | None:
+        """What a state from a file says that no guest can have brought about, in one line; None: nothing. `new`: the
+        same CPU's when the machine was just made."""
+        if len(content) != len(new):
+            return f"its state has {len(content):,} bytes, and {len(new):,} here"
+        return self._facts.state.problem(content, new)
 
     def put(self, context: ctypes.c_void_p, content: bytes) -> None:
         """Make a copy of the CPU's state what `content` gave. Raises MachineError: that is of another release."""

@@ -89,6 +89,13 @@ def take_state(system: "System", graph: "ObjectGraph", site: int | None) -> Mach
     )
 
 
+def cpu_contents(system: "System") -> tuple[bytes, ...]:
+    """The states of all CPUs, between two turns, as `CpuState.content`. Raises MachineError."""
+    states = system.engine.states
+    states.save_to(system.current.context)
+    return tuple(states.content(cpu.context) for cpu in system.cpus)
+
+
 def check_memory(system: "System") -> None:
     """Raise MachineError if the guest has RAM that the board does not say: another machine has none there."""
     for one in system.found_memory.found[:1]:

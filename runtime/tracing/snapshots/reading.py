@@ -7,7 +7,7 @@ from a snapshot decompresses it.
 
 import hashlib
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final
@@ -17,7 +17,7 @@ from kinst.rewriter.shell.kept_files import forget_old, kept_folder
 from kinst.runtime.machine.physical.frames import PAGE
 from kinst.runtime.machine.snapshots.devices import graph_of
 from kinst.runtime.machine.snapshots.ram import RamBase, parts_of
-from kinst.runtime.machine.snapshots.snapshot import restore_state
+from kinst.runtime.machine.snapshots.snapshot import cpu_contents, restore_state
 from kinst.runtime.machine.snapshots.state import MachineState
 from kinst.runtime.tracing.snapshots.format import Header, SnapshotError, read_header
 from kinst.runtime.tracing.snapshots.state_text import state_of
@@ -78,10 +78,21 @@ def checked(path: Path, header: Header, system: "System", graph: "ObjectGraph") 
     if tuple((part.base, part.size) for part in parts) != header.regions:
         raise SnapshotError(f"{path}: has other RAM than the machine {system.facts.name} has")
     try:
-        return state_of(header.state, graph, len(system.cpus))
+        state = state_of(header.state, graph, len(system.cpus))
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         what = str(error).splitlines()[0][:300] if str(error) else type(error).__name__
         raise SnapshotError(f"{path}: is damaged: {what}") from None
+    check_cpus(path, state, system, cpu_contents(system))
+    return state
+
+
+def check_cpus(path: Path, state: MachineState, system: "System", new: Sequence[bytes]) -> None:
+    """Raise SnapshotError if a CPU has what no guest can have brought about. `new`: the states of CPUs of a machine
+    that was just made."""
+    for number, (cpu, content) in enumerate(zip(state.cpus, new, strict=True)):
+        problem = system.engine.states.problem(cpu.content, content)
+        if problem is not None:
+            raise SnapshotError(f"{path}: is damaged: CPU {number}: {problem}")
 
 
 def _ram_file(path: Path, file: BinaryIO, header: Header) -> int:
