@@ -11,6 +11,7 @@ the same (what a test reads is guessed by the names in its text): `poe check` is
 
 import argparse
 import os
+import shlex
 import sys
 import time
 from collections.abc import Iterable, Sequence
@@ -39,7 +40,8 @@ def everything() -> Stages:
     """What CI runs."""
     beside = Step.of("test-beside", TASKS["test"], ["-n", "0", *BESIDE])
     others = Step.of("test", TASKS["test"], [word for folder in BESIDE for word in ("--ignore", folder)])
-    return [[_steps(_QUICK)], [_steps(["types"]), [*_steps(["imports", "fuzz-briefly"]), beside]], [[others]]]
+    typed = Step("types", (sys.executable, "-m", "tests.check.types", *shlex.split(TASKS["types"])))
+    return [[_steps(_QUICK)], [[typed], [*_steps(["imports", "fuzz-briefly"]), beside]], [[others]]]
 
 
 def of_changes(base: str, more: Sequence[str]) -> Stages:

@@ -69,9 +69,10 @@ def _path(root: Path, name: str) -> Path | None:
     return next((file for file in (path.with_suffix(".py"), path / "__init__.py") if file.is_file()), None)
 
 
-def _named(text: str, modules: Iterable[str]) -> set[str]:
+def _named(text: str, modules: Mapping[str, str]) -> set[str]:
     """Our modules whose names are in a text."""
     words = set(_NAME.findall(text))
     prefixes = tuple(word for word in words if word.endswith("."))
-    found = {name for name in modules if name in words or name.rpartition(".")[0] + "." in prefixes}
+    found = words & modules.keys()
+    found |= {name for name in modules if name.rpartition(".")[0] + "." in prefixes} if prefixes else set()
     return found | {_COMMANDS} if _RUNS_COMMANDS.search(text) else found
