@@ -2,15 +2,16 @@
 
 import re
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from kinst.rewriter.rewriting import Opened, Source, open_source
+from kinst.targets.cpio import file_system
 from kinst.targets.elf.header import FileKind
-from kinst.targets.errors import KinstError, UsageError
+from kinst.targets.errors import ImageError, KinstError, UsageError
 from kinst.targets.image import Image, open_to_run
-from kinst.targets.packed.initial_files import initial_files
 from kinst.targets.values import dataclass
 
 if TYPE_CHECKING:
@@ -50,8 +51,9 @@ def module_files(request: "Request", kernel: Image, names: Sequence["ProbeName"]
         return ()
     given = dict(request.modules)
     found = [_opened(name, path, str(path)) for name, path in request.modules if _is_meant(name, meant)]
-    for others in (_in_folders(request, meant), _in_initrd(request, meant)):
-        found += (one for one in others if one.name not in {*given, *(other.name for other in found)})
+    for one in chain(_in_folders(request, meant), _in_initrd(request, meant)):
+        if one.name not in {*given, *(other.name for other in found)}:
+            found.append(one)
     if found and request.on is not None:
         raise UsageError(f"{found[0].name}: is a module, and under QEMU only IMAGE has probes: leave it out, or --on")
     for one in found:
@@ -87,17 +89,11 @@ def _in_folders(request: "Request", names: Sequence["ProbeName"]) -> Iterator[Mo
 
 
 def _in_initrd(request: "Request", names: Sequence["ProbeName"]) -> Iterator[ModuleFile]:
-    """Those in the initial file system, each once. One that cannot be read is none: the guest may never load it."""
-    seen: set[str] = set()
-
-    def wants(path: str) -> bool:
+    """Those in the initial file system. What cannot be read is none: the guest may never load it."""
+    for path, content in _files(request.configuration.initrd):
         name = _name_of(path)
-        return name is not None and name not in seen and _is_meant(name, names)
-
-    for path, content in initial_files(request.configuration.initrd or b"", wants):
-        name = _name_of(path)
-        assert name is not None, "it was wanted"
-        seen.add(name)
+        if name is None or not _is_meant(name, names):
+            continue
         # Files are mapped, so that one without a name serves as well as the module's own.
         with tempfile.NamedTemporaryFile(prefix="kinst-", suffix=".ko") as file:
             file.write(content)
@@ -106,6 +102,13 @@ def _in_initrd(request: "Request", names: Sequence["ProbeName"]) -> Iterator[Mod
                 yield _opened(name, Path(file.name), f"{path} in the --initrd")
             except KinstError:
                 continue
+
+
+def _files(initrd: bytes | memoryview | None) -> Iterable[tuple[str, memoryview]]:
+    try:
+        return () if initrd is None else file_system(initrd).files.items()
+    except ImageError:
+        return ()
 
 
 def _name_of(path: str) -> str | None:
