@@ -25,7 +25,7 @@ from tests.linux_programs import qemu, qemu_board
 
 MACHINES: Final = ("amd64", "arm64", "riscv64")
 MEMORY: Final = "512M"
-# By the host's clock, a guest on a busy host is busy with the timer's interrupts, and with nothing else.
+# By its clock, a host with much else to do gets to do nothing for the guest but the interrupts of its timer.
 OWN: Final = ("--memory", MEMORY, "--clock", "icount")
 APPEND: Final = {
     "amd64": "console=ttyS0 panic=-1",
