@@ -212,6 +212,7 @@ def _run(request: Request, bounds: Limits, given: dict[str, Any], words: Sequenc
         is_check=given["is_check"],
         is_dump=given["is_dump"],
         is_verbose=given["is_verbose"],
+        is_quiet=given["d_quiet"],
         form=Format(given["form"]),
         output=given["output"],
         console=given["console"],

@@ -41,6 +41,7 @@ class RunOptions:
     is_check: bool  # -e
     is_dump: bool  # -d
     is_verbose: bool  # -v
+    is_quiet: bool  # -q; a program's own pragma says nothing about the command line
     form: Format
     output: Path | None  # None: stdout
     console: Path | None  # the guest's; None: stdout, too, or stderr
@@ -141,6 +142,9 @@ def enable(tracing: Tracing, options: RunOptions) -> None:
         if options.is_verbose:
             click.echo(tracing.report(program))
     _print_refusals(tracing)
+    if tracing.options.is_on("zdefs") and not options.is_quiet:  # a script would say nothing of what it does not see
+        for fields, why in tracing.unmatched():
+            click.echo(f"{_NAME}: {fields} matches no probe{why and ': '}{why}", err=True)
     if tracing.options.is_on("explain"):
         for line in tracing.explained():
             click.echo(f"{_NAME}: {line}", err=True)

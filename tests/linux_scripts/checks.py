@@ -51,7 +51,7 @@ def killsnoop(run: Run) -> Iterator[Figure]:
     sent = run.lines(r"^ *\d+ \S+ +\d+ +\d+ \S+ +$")
     yield Figure("signals, by signal:signal_generate", sent, run.event("signal_generate"))
     killed = run.lines(r"^ *\d+ \S+ +(?:9|15) +\d+ \S+ +$")
-    yield Figure("SIGTERM and SIGKILL", killed, run.details(r"signal_generate: sig=(?:9|15) "))
+    yield Figure("SIGTERM and SIGKILL", killed, run.traced(r"signal_generate: sig=(?:9|15) "))
 
 
 def opensnoop(run: Run) -> Iterator[Figure]:
@@ -82,7 +82,7 @@ def capable(run: Run) -> Iterator[Figure]:
 
 def vfs_read_time(run: Run) -> Iterator[Figure]:
     calls = sum(histogram(run.text, r"dd \(ns\)").values())
-    yield Figure("reads by dd, by a kprobe of the guest's", calls, run.details(r"^ +dd-\d+ .*: vfs_read: "))
+    yield Figure("reads by dd, by a kprobe of the guest's", calls, run.traced(r"^ +dd-\d+ .*: vfs_read: "))
 
 
 def filetop(run: Run) -> Iterator[Figure]:
@@ -98,7 +98,7 @@ def fileslower(run: Run) -> Iterator[Figure]:
 
 def _slow_reads(run: Run) -> int:
     pattern = r".* (\d+)\.(\d{6}): (vfs_read|vfs_read_left): .*"
-    times = [(int(s) * 1_000_000 + int(us), name) for s, us, name in rows(run.said("details"), pattern)]
+    times = [(int(s) * 1_000_000 + int(us), name) for s, us, name in rows(run.trace, pattern)]
     pairs = pairwise(times)
     return sum(end - start >= 1000 for (start, name), (end, _) in pairs if name == "vfs_read")
 

@@ -21,6 +21,9 @@ BOOT_SCRIPT: Final = "slow-initcalls"
 # What these need as their $1 is a name; all others have a number, or none.
 BY_FUNCTION: Final = ("funccount", "funclatency")
 FUNCTION: Final = "vfs_read"
+_LONGEST_WRITE: Final = "128k"
+# To print the trace would take the guest a minute: it is taken where it writes it to /dev/null.
+_READ_TRACE: Final = 'syscall::write:entry /execname == "dd"/ { printf("%s", copyinstr(arg1, arg2)); }'
 _ENOUGH: Final = "1000"  # rows of a table, or us
 _WORK: Final = Path(__file__).with_name("work")
 _FOLDERS: Final = ("bin", "sbin", "usr", "usr/bin", "usr/sbin", "dev", "etc", "mnt", "proc", "sys", "tmp")
@@ -112,18 +115,20 @@ class Guest:
         keep = ("--until", _PROMPT, "--snapshot-at", f"END={self._path('snap')}")
         return Boot(*self._run(*words, *keep, "-s", str(SCRIPTS / f"{BOOT_SCRIPT}.d")))
 
-    def plain(self) -> str:
-        """The console of the workload alone. The machine's clock counts instructions: it is the same under scripts."""
-        return self._run(*self._typing("^=done"), "-n", "BEGIN")[1]
+    def plain(self) -> tuple[str, str]:
+        """The console of the workload alone, and what the guest's own tracing has seen. The machine's clock counts
+        instructions: both are the same under scripts."""
+        trace, console = self._run(*self._typing("^=done"), "-x", f"strsize={_LONGEST_WRITE}", "-n", _READ_TRACE)
+        return console, trace
 
-    def run(self, scripts: Sequence[str], console: str, *, of_functions: bool = False) -> Run:
-        """The workload under some scripts, up to where it tells what it has found: that is in the plain console."""
+    def run(self, scripts: Sequence[str], plain: tuple[str, str], *, of_functions: bool = False) -> Run:
+        """The workload under some scripts, up to where it tells what it has found, which is known."""
         words = [word for name in scripts for word in ("-s", str(SCRIPTS / f"{name}.d"))]
         argument, readings = (FUNCTION, FUNCTION_READINGS) if of_functions else (_ENOUGH, READINGS)
         text, seen = self._run(*self._typing("^=events"), *words, "-n", readings, argument=argument)
-        if not console.startswith(seen):
+        if not plain[0].startswith(seen):
             raise RuntimeError(f"{self.name}: the guest prints something else when scripts run")
-        return Run(text, console)
+        return Run(text, *plain)
 
     def _typing(self, until: str) -> tuple[str, ...]:
         start = ("--from", str(self._path("snap")), "--input", str(self._path("lines")))

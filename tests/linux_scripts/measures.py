@@ -111,7 +111,7 @@ def slab_rates(run: Run) -> Iterator[Figure]:
 
 
 def shrinkers(run: Run) -> Iterator[Figure]:
-    freed = sum(int(one) for (one,) in rows(run.said("details"), r".*mm_shrink_slab_end: .*return val (\d+)"))
+    freed = sum(int(one) for (one,) in rows(run.trace, r".*mm_shrink_slab_end: .*return val (\d+)"))
     shrunk = run.between("tracing", "shrunk")[""]
     yield Figure("objects freed, by vmscan:mm_shrink_slab_end", shrunk, freed)
 
@@ -133,11 +133,12 @@ def funclatency(run: Run) -> Iterator[Figure]:
 
 
 def slow_initcalls(boot: Boot) -> Iterator[Figure]:
-    """`initcall_debug` makes the kernel tell how long each took."""
+    """`initcall_debug` makes the kernel tell how long each took. Task 0 calls those of consoles by itself."""
     calls, spent = next((int(count), int(us)) for count, us in rows(boot.text, r"(\d+) initcalls took (\d+) us"))
-    made = len(re.findall(r"calling +\S+ .*@ [1-9]", boot.console))  # task 0 calls those of consoles itself
-    known = [int(us) for (us,) in rows(boot.console, r".*initcall \S+.* returned .* after (\d+) usecs.*")]
-    yield Figure("initcalls, by the kernel's own messages", calls, made)
+    of_consoles = set(re.findall(r"calling +(\S+?)\+.*@ 0\n", boot.console))
+    returned = re.findall(r"initcall (\S+?)\+.* returned .* after (\d+) usecs", boot.console)
+    known = [int(us) for name, us in returned if name not in of_consoles]
+    yield Figure("initcalls, by the kernel's own messages", calls, len(known))
     yield Figure("us of all", spent, sum(known), sum(known) // 20, "the kernel's messages are in one of the two")
 
 

@@ -18,9 +18,9 @@ def compared(kernel: str, folder: Path) -> Iterator[tuple[str, Figure]]:
     guest = Guest(kernel, folder)
     for figure in slow_initcalls(guest.boot()):
         yield BOOT_SCRIPT, figure
-    console = guest.plain()
+    plain = guest.plain()
     for checks, of_functions in ((BY_FUNCTION, True), (TOGETHER, False)):
-        run = guest.run(tuple(checks), console, of_functions=of_functions)
+        run = guest.run(tuple(checks), plain, of_functions=of_functions)
         for script, check in checks.items():
             for figure in check(run):
                 yield script, figure

@@ -35,10 +35,11 @@ class Boot:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A run of the workload: what the scripts printed, and the console."""
+    """A run of the workload: what the scripts printed; what the guest did without them: console, and its own trace."""
 
     text: str
     console: str
+    trace: str
 
     def between(self, reading: str, row: str) -> Counter[str]:
         """What an aggregation gained between two readings, by key."""
@@ -78,12 +79,11 @@ class Run:
 
     def event(self, name: str) -> int:
         """How often the guest's own tracing has seen an event."""
-        found = re.search(rf"^ *(\d+) {name}$", self.said("events"), re.MULTILINE)
-        return int(found[1]) if found else 0
+        return self.traced(rf" [\d.]+: {name}[:(]")
 
-    def details(self, pattern: str) -> int:
-        """How many of the guest's events that are shown whole match."""
-        return len(re.findall(pattern, self.said("details"), re.MULTILINE))
+    def traced(self, pattern: str) -> int:
+        """How many lines of the guest's own trace match."""
+        return len(re.findall(pattern, self.trace, re.MULTILINE))
 
     def said(self, section: str) -> str:
         """What the guest printed behind a heading."""
@@ -115,6 +115,6 @@ def rows(text: str, pattern: str) -> Iterator[tuple[str, ...]]:
 
 def histogram(text: str, heading: str) -> dict[int, int]:
     """The rows of the first distribution with a heading that matches, and what was counted there."""
-    found = re.search(rf"^{heading}\n +value  -+ Distribution -+ count +\n((?:.*\|.*\n)+)", text, re.MULTILINE)
+    found = re.search(rf"^{heading}\n +value  -+ Distribution -+ count *\n((?:.*\|.*\n)+)", text, re.MULTILINE)
     pairs = rows(found[1], r" *(-?\d+) \|@* *(\d+) *") if found else ()
     return {int(value): int(count) for value, count in pairs}

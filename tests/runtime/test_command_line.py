@@ -293,6 +293,12 @@ def test_z_lets_descriptions_match_nothing() -> None:
     assert kinst_run("-Z", "-n", "nosuch").exit_code == 0
 
 
+def test_z_tells_what_a_quiet_script_does_not_see() -> None:
+    script = "#pragma D option quiet\nBEGIN, nosuch { exit(0); }"
+    assert kinst_run("-Z", "-n", script).stderr.startswith("kinst-run: :::nosuch matches no probe: a word alone")
+    assert kinst_run("-Z", "-q", "-n", script).stderr == ""
+
+
 def test_capital_v() -> None:
     result = kinst_run("-V")
     assert re.fullmatch(r"kinst-run \d+\.\d+\.\d+, D \d+\.\d+\n", result.stdout)
