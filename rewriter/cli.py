@@ -298,7 +298,7 @@ _DIFF_EXAMPLES: Final = (
     group=_TWO_RUNS,
     is_flag=True,
     help="The files are JSON of kinst-run --coverage, of the same images: add the runs up, and write -o FILE: .json, "
-    ".info (lcov) or .drcov.",
+    ".info (lcov), .drcov or .html.",
 )
 @shared.quiet("Only the verdict, and no progress on stderr.")
 @shared.verbose("Every site, with its instruction before and after.")
@@ -349,7 +349,7 @@ def _coverage(files: tuple[Path, Path], form: str, output: Path | None, kind: di
     command = import_module("kinst.runtime.coverage.command")
     if kind["is_sum"]:
         if output is None:
-            raise UsageError("--sum: give -o FILE, with a name that ends with .json, .info or .drcov")
+            raise UsageError("--sum: give -o FILE, with a name that ends with .json, .info, .drcov or .html")
         content = b"".join(command.summed(*files, output))
         with replaced_file(output) as file:
             file.write(content)

@@ -27,9 +27,10 @@ coverage_options: Final = together(
         metavar="FILE",
         help="Write what ran of the images' code to FILE, replaced at the end of the run: .info is lcov, with lines of "
         "the source and counts (genhtml shows it), .drcov what Ghidra, IDA and Lighthouse read, without counts, .json "
-        "all functions and blocks with counts (kinst-diff compares and adds them up). Programs in user mode are left "
-        "out. With or without D programs, also with --call.",
-        brief="Write which code ran to FILE.info, .drcov or .json.",
+        "all functions and blocks with counts (kinst-diff compares and adds them up), .html a page with "
+        "functions, and the source line by line. Programs in user mode are left out. With or without D programs, also "
+        "with --call.",
+        brief="Write which code ran to FILE.info, .drcov, .json or .html.",
     ),
     option(
         "--coverage-format",
@@ -37,7 +38,7 @@ coverage_options: Final = together(
         is_rare=True,
         type=Choice([one.value for one in CoverageForm]),
         metavar="FORMAT",
-        help="lcov, drcov or json, whatever FILE's name ends with.",
+        help="lcov, drcov, json or html, whatever FILE's name ends with.",
     ),
     option(
         "--coverage-of",
@@ -47,7 +48,7 @@ coverage_options: Final = together(
         default=DEFAULT_GRANULARITY.value,
         show_default=True,
         metavar="WHAT",
-        help="List functions, their blocks, or each instruction. lcov has lines and functions in any case.",
+        help="List functions, their blocks, or each instruction. lcov and html have lines and functions in any case.",
     ),
 )
 
@@ -67,5 +68,6 @@ def coverage_output(given: dict[str, Any], image: Path | None) -> CoverageOutput
     if given["method"] == "jump":
         raise UsageError(f"--coverage {path}: not with --method jump, which puts jumps into the code")
     form = form_of(path) if given["coverage_format"] is None else CoverageForm(given["coverage_format"])
-    granularity = Granularity.BLOCKS if form is CoverageForm.LCOV else Granularity(given["coverage_of"])
+    has_lines = form in (CoverageForm.LCOV, CoverageForm.HTML)
+    granularity = Granularity.BLOCKS if has_lines else Granularity(given["coverage_of"])
     return CoverageOutput(path, form, granularity)

@@ -41,8 +41,8 @@ def summed(first: Path, second: Path, output: Path) -> Iterator[bytes]:
 def _lines_of(image: CoveredImage) -> DebugSections:
     path = Path(image.path)
     if not path.is_file():
-        raise ImageError(f"{image.path}: the image that ran is not there, and lcov needs its debug information")
+        raise ImageError(f"{image.path}: the image that ran is not there, and lines need its debug information")
     found = open_image(path)
     if digest_of(found) != image.digest:
-        raise ImageError(f"{image.path}: not the image that ran, of which lcov needs the debug information")
+        raise ImageError(f"{image.path}: not the image that ran, of which lines need the debug information")
     return find_debug(found)

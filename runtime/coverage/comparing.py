@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from kinst.runtime.consumer.pictures.flame_difference import FlameDifference
 from kinst.runtime.consumer.pictures.folded_stacks import Frame, FrameKind, Stacks
-from kinst.runtime.coverage.document import Coverage, Function
+from kinst.runtime.coverage.document import Coverage, Function, Granularity
 from kinst.targets.errors import ImageError
 from kinst.targets.values import dataclass
 from kinst.targets.visible import visible
@@ -16,11 +16,12 @@ _SHOWN: Final = 40  # lines of a list in text
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """A function, how often each run called it, and how many of its instructions each executed."""
+    """A function, how often each run called it, and how many of its instructions and blocks each executed."""
 
     name: str  # module`function
     runs: tuple[int, int]
     executed: tuple[int, int]
+    blocks: tuple[int, int] = (0, 0)  # both 0 if no blocks were listed
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +52,8 @@ class RunDifference:
 def compared(first: Coverage, second: Coverage) -> RunDifference:
     """Compare two runs. Functions are the same by module and name; of several of a name the first is the first."""
     one, other = _named(first), _named(second)
-    both = [_counted(name, one.get(name), other.get(name)) for name in {**one, **other}]
+    has_blocks = first.granularity is second.granularity is Granularity.BLOCKS
+    both = [_counted(name, one.get(name), other.get(name), has_blocks=has_blocks) for name in {**one, **other}]
     only = [tuple(sorted((found for found in both if found.name not in b), key=_by_weight)) for b in (other, one)]
     shared = [found for found in both if found.name in one and found.name in other]
     counts = sorted((found for found in shared if _differs(found)), key=_by_weight)
@@ -79,9 +81,10 @@ def _named(coverage: Coverage) -> dict[str, Function]:
     return found
 
 
-def _counted(name: str, one: Function | None, other: Function | None) -> Counted:
+def _counted(name: str, one: Function | None, other: Function | None, *, has_blocks: bool) -> Counted:
     runs, executed = ((one.runs, one.executed) if one else (0, 0)), ((other.runs, other.executed) if other else (0, 0))
-    return Counted(name, (runs[0], executed[0]), (runs[1], executed[1]))
+    blocks = [sum(block.runs > 0 for block in found.blocks) if found and has_blocks else 0 for found in (one, other)]
+    return Counted(name, (runs[0], executed[0]), (runs[1], executed[1]), (blocks[0], blocks[1]))
 
 
 def _order(found: dict[str, Function]) -> list[str]:
@@ -112,7 +115,9 @@ def _list(title: str, rows: tuple[Counted, ...]) -> Iterator[str]:
     yield title
     for one in rows[:_SHOWN]:
         calls = f"{one.runs[0]:,} and {one.runs[1]:,} calls"
-        yield f"  {visible(one.name)}: {calls}, {one.executed[0]:,} and {one.executed[1]:,} instructions reached"
+        reached = f"{one.executed[0]:,} and {one.executed[1]:,}"
+        blocks = f" in {one.blocks[0]:,} and {one.blocks[1]:,} blocks" if any(one.blocks) else ""
+        yield f"  {visible(one.name)}: {calls}, {reached} instructions reached{blocks}"
     if len(rows) > _SHOWN:
         yield f"  and {len(rows) - _SHOWN:,} more (--format json has all)"
 
@@ -146,7 +151,7 @@ def json_text(found: RunDifference) -> str:
 
 
 def _row(one: Counted) -> dict[str, Any]:
-    return {"function": one.name, "runs": list(one.runs), "executed": list(one.executed)}
+    return {"function": one.name, "runs": list(one.runs), "executed": list(one.executed), "blocks": list(one.blocks)}
 
 
 def picture(first: Coverage, second: Coverage, title: str) -> Iterator[bytes]:

@@ -15,9 +15,15 @@ class CoverageForm(Enum):
     LCOV = "lcov"
     DRCOV = "drcov"
     JSON = "json"
+    HTML = "html"
 
 
-_ENDINGS: Final = {".info": CoverageForm.LCOV, ".drcov": CoverageForm.DRCOV, ".json": CoverageForm.JSON}
+_ENDINGS: Final = {
+    ".info": CoverageForm.LCOV,
+    ".drcov": CoverageForm.DRCOV,
+    ".json": CoverageForm.JSON,
+    ".html": CoverageForm.HTML,
+}
 
 
 @dataclass(frozen=True, slots=True)

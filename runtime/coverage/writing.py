@@ -19,6 +19,10 @@ def coverage_bytes(coverage: Coverage, form: CoverageForm, lines_of: LinesOf) ->
             yield from _encoded(json_lines(coverage))
         case CoverageForm.LCOV:
             yield from _encoded(lcov_lines(coverage, lines_of))
+        case CoverageForm.HTML:
+            from kinst.runtime.coverage.page import coverage_page  # few runs have one
+
+            yield from _encoded(coverage_page(coverage, lines_of))
         case _:
             assert_never(form)
 

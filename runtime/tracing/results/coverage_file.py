@@ -1,6 +1,7 @@
 """A run with its output -> the same output, and the file of --coverage, written when the run is over."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -35,8 +36,10 @@ class WithCoverage:
         self._consumer, self._covering, self._wanted, self._file = consumer, guest.covering, wanted, file
         self._warn = warn
         self._debug: dict[str, DebugSections] = {}
-        if wanted.form is CoverageForm.LCOV:
-            self._debug[str(guest.prepared.original.path)] = _debug_of(tracing)
+        needs_lines = wanted.form is CoverageForm.LCOV
+        with suppress(*() if needs_lines else (ImageError,)):
+            if needs_lines or wanted.form is CoverageForm.HTML:
+                self._debug[str(guest.prepared.original.path)] = _debug_of(tracing)
 
     @property
     def status(self) -> int | None:
@@ -72,6 +75,8 @@ class WithCoverage:
             try:
                 return find_debug(open_image(Path(image.path)))
             except KinstError as error:
+                if self._wanted.form is CoverageForm.HTML:  # the page says so
+                    raise
                 self._warn(f"--coverage: {image.module} is left out: {str(error).splitlines()[0]}")
         return found
 

@@ -89,6 +89,7 @@ def test_runs_are_added_up(tmp_path: Path) -> None:
     (row,) = json.loads(done.stdout)["counts"]
     assert (row["function"], row["runs"]) == ("kernel-arm64`hash_bytes", [1, 2])
     assert row["executed"][0] == row["executed"][1] > 1
+    assert row["blocks"][0] == row["blocks"][1] > 1
     assert command("diff", "--sum", one, both, "-o", tmp_path / "both.info").returncode == 0
     wrong = command("diff", "--sum", one, written(tmp_path / "a.json", "--coverage-of", "functions"), "-o", both)
     assert (wrong.returncode, len(wrong.stderr.splitlines())) == (1, 1)
