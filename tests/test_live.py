@@ -11,9 +11,11 @@ from tests.live import SUBJECTS, Beside, Subject, beside
 from tests.runtime.live.qemus import needs, on
 from tests.samples.machines import MACHINES
 
-# The gate has each machine once: returns on one of them, entries on the others.
+# The gate has returns on one machine, entries on another; counts of the third are in tests/runtime/live.
 PAIRS = [
-    pytest.param(machine, name, marks=[pytest.mark.long] * ((name == "return") != (machine == "arm64")))
+    pytest.param(
+        machine, name, marks=[pytest.mark.long] * ((machine, name) not in (("amd64", "entry"), ("arm64", "return")))
+    )
     for name in ("entry", "return")
     for machine in MACHINES
 ]

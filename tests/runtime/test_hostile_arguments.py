@@ -88,7 +88,9 @@ def test_the_last_address_is_an_address(address: str) -> None:
     assert result.exit_code == 1 and "bits of an address" not in result.stderr
 
 
-@pytest.mark.parametrize("words", [["--help"], ["--version"], [str(SAMPLE), "fbt::kmain:"]])
+@pytest.mark.parametrize(
+    "words", [pytest.param(["--help"], marks=pytest.mark.long), ["--version"], [str(SAMPLE), "fbt::kmain:"]]
+)
 def test_a_full_device_is_an_error(words: list[str]) -> None:
     command = [*LIST, *words]
     with Path("/dev/full").open("wb") as full:

@@ -135,6 +135,7 @@ def test_linux_counts_by_itself(name: str, tmp_path: Path) -> None:
 PROBES = "fbt:::entry, fbt:::return { @[probename] = count(); @functions[probefunc] = count(); }"
 
 
+@pytest.mark.long  # the gate has EL2 by instructions, and U-Boot beside QEMU: test_arm64_machine
 def test_xen_prints_what_it_prints_under_qemu(tmp_path: Path) -> None:
     """In EL2, plain and with all its functions probed, until it finds no kernel to start."""
     xen = real_image("xen-arm64")

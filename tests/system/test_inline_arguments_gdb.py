@@ -6,6 +6,7 @@ from random import Random
 import pytest
 
 from kinst.targets.debuginfo.inline_search import InlineSearch
+from tests.gated import long_where
 from tests.system.cases import BY_NAME, SAMPLES
 from tests.system.inline_firings import Guest, compare
 
@@ -13,7 +14,7 @@ FUNCTIONS = {**{case.image: 25 for case in SAMPLES}, "gnumach": 40}
 LEAST = {**{case.image: 300 for case in SAMPLES}, "gnumach": 100}
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("name", long_where([*FUNCTIONS], lambda name: name == "gnumach"))
 def test_no_value_is_wrong_and_none_is_missing(name: str) -> None:
     case = BY_NAME[name]
     guest = Guest(case.path, case.machine, case.until, case.asks)

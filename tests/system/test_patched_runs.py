@@ -11,6 +11,7 @@ import pytest
 
 from kinst.runtime.tracing.given import MethodName
 from kinst.targets.arch.amd64 import EMULABLE
+from tests.gated import long_after_first
 from tests.system.cases import BY_NAME, SAMPLES, Case, each_sample_and
 from tests.system.plain import drawn_functions, drawn_probes, plain_run
 from tests.system.runs import Run, run
@@ -38,6 +39,7 @@ def test_entry_and_return_of_all_functions(case: Case) -> None:
     compared(case, ALL_FBT)
 
 
+@pytest.mark.long  # the gate has every instruction of the samples; hits of drawn ones: test_exact_hits
 @on("opensbi-1.6", "gnumach")
 def test_every_instruction_of_drawn_functions(case: Case) -> None:
     patched = compared(case, drawn_probes(case))
@@ -52,7 +54,7 @@ def test_every_instruction_of_drawn_functions(case: Case) -> None:
 
 
 @each_sample
-@pytest.mark.parametrize("cpus", [1, 2, 4])
+@pytest.mark.parametrize("cpus", [1, pytest.param(2, marks=pytest.mark.long), 4])
 def test_every_instruction_of_a_sample(case: Case, cpus: int) -> None:
     compared(case, ALL_KINST, cpus)
 
@@ -68,7 +70,7 @@ def test_every_instruction_of_firmware_and_of_a_kernel(name: str) -> None:
     compared(BY_NAME[name], ALL_KINST)
 
 
-@pytest.mark.parametrize("name", ["kernel-amd64", "gnumach"])
+@pytest.mark.parametrize("name", long_after_first(["kernel-amd64", "gnumach"]))
 def test_stack_frames_emulated(name: str) -> None:
     """What functions of amd64 begin and end with, on request."""
     emulated = compared(BY_NAME[name], ("kinst:::",) if BY_NAME[name].is_sample else ALL_FBT, method="emulate")

@@ -11,7 +11,8 @@ from kinst.runtime.machine.device import Timed
 from kinst.runtime.machine.snapshots.devices import graph_of
 from kinst.targets.errors import KinstError
 from tests.commands.in_process import kinst_run
-from tests.system.cases import BY_NAME, KERNELS, SAMPLES, Case
+from tests.gated import taking_turns
+from tests.system.cases import BY_NAME, KERNELS, SAMPLES, Case, shown
 from tests.system.snapshots import differences, drawn_times, taken_at, taken_at_hits, whole
 
 _PANIC = "Kernel panic - not syncing: VFS: Unable to mount root fs"
@@ -19,8 +20,7 @@ FIRMWARE = tuple(BY_NAME[name] for name in ("u-boot-arm64", "u-boot-riscv64"))
 each_sample = pytest.mark.parametrize("case", SAMPLES, ids=lambda case: case.image)
 
 
-@each_sample
-@pytest.mark.parametrize("cpus", [1, 2])
+@pytest.mark.parametrize(("cpus", "case"), taking_turns([1, 2], SAMPLES), ids=shown)
 def test_a_snapshot_at_any_instruction(case: Case, cpus: int, tmp_path: Path) -> None:
     for taken in taken_at(case, cpus, drawn_times(case, cpus, 1), tmp_path):
         assert differences(case, cpus, taken) == []
@@ -59,6 +59,7 @@ def test_snapshots_of_kernels_with_all_their_cpus(case: Case, cpus: int, tmp_pat
         assert differences(booted, cpus, taken) == []
 
 
+@pytest.mark.turns
 @each_sample
 def test_a_snapshot_at_a_probe_is_of_the_guest_alone(case: Case, tmp_path: Path) -> None:
     hits = {"vfs_create:entry": 1, "fibonacci:entry": 20, "fibonacci:return": 7, "printk:return": 3}
@@ -68,6 +69,7 @@ def test_a_snapshot_at_a_probe_is_of_the_guest_alone(case: Case, tmp_path: Path)
         assert differences(case, 1, one) == []
 
 
+@pytest.mark.turns
 @each_sample
 def test_any_program_starts_from_a_snapshot(case: Case, tmp_path: Path) -> None:
     """What clauses print of the rest is what they print of it in the whole run."""
@@ -84,6 +86,7 @@ def test_any_program_starts_from_a_snapshot(case: Case, tmp_path: Path) -> None:
     assert after == before - 19
 
 
+@pytest.mark.turns
 @each_sample
 def test_a_trace_goes_back(case: Case) -> None:
     with open_image(case.path) as image:

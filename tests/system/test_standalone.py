@@ -71,7 +71,7 @@ def counts(text: str) -> dict[str, int]:
     return {name: int(count) for name, count in re.findall(r"^(\S+) (\d+)$", text, re.MULTILINE)}
 
 
-@pytest.mark.parametrize("cpus", [1, 2])
+@pytest.mark.parametrize("cpus", [pytest.param(1, marks=pytest.mark.long), 2])
 def test_every_instruction_counts_itself(sample: Sample, cpus: int, tmp_path: Path) -> None:
     manifest = standalone(sample.image, tmp_path / "alone.elf", "--probe", "kinst:::", alone=sample.alone)
     assert len(manifest.sites) > 2500
@@ -122,6 +122,7 @@ def console(command: list[str], seconds: int = 8) -> str:
         return (error.stdout or b"").decode()
 
 
+@pytest.mark.long  # the gate has a program on hardware: test_running
 @pytest.mark.skipif(platform.machine() != "x86_64" or platform.system() != "Linux", reason="needs a CPU of its machine")
 @pytest.mark.parametrize("name", at_hand("busybox-amd64"))
 def test_a_program_on_hardware(name: str, tmp_path: Path) -> None:

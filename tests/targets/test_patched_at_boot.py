@@ -12,7 +12,6 @@ from kinst.targets.functions.sweeping import Swept, sweep_spans
 from kinst.targets.image import Image, open_image
 from kinst.targets.instruction import Flow, Reason
 from kinst.targets.kernels.patched_at_boot import boot_patched_ranges
-from tests.gated import long_after_first
 from tests.images import CACHE, real_image
 from tests.targets.inputs import functions_of
 from tests.writers.elf import EM_AARCH64, EM_RISCV, EM_X86_64, Part, Symbol, elf64
@@ -183,7 +182,8 @@ def test_alternatives_of_xen_are_whole_instructions() -> None:
     assert (found[:, 1] % 4 == 0).all()
 
 
-@pytest.mark.parametrize("name", long_after_first(LARGE))
+@pytest.mark.long  # the gate has Xen's, and each table of Linux
+@pytest.mark.parametrize("name", LARGE)
 def test_what_linux_patches_are_whole_instructions(name: str) -> None:
     image = open_image(real_image(name))
     found, code = boot_patched_ranges(image), swept(image)

@@ -39,7 +39,7 @@ FAR = Place(0x8000_0000, 0x8200_0000, 0x8800_0000, 1 << 30)
 X9, X10, X11 = (1 << number for number in (9, 10, 11))
 
 
-@pytest.mark.parametrize("number", draws(250, 600))
+@pytest.mark.parametrize("number", draws(120, 600))
 def test_groups_do_what_they_did(number: int) -> None:
     choose, outcomes = random.Random(1), Counter[str]()
     for _ in range(number):

@@ -8,6 +8,7 @@ import pytest
 
 from kinst.targets.image import open_image
 from tests.commands.in_process import kinst_run
+from tests.gated import taking_turns
 from tests.runtime.debugger.client import Client, debugged
 from tests.runtime.debugger.samples import SAMPLES
 
@@ -52,8 +53,7 @@ class _Drawn:
         assert client.ask("D") == "OK"
 
 
-@pytest.mark.parametrize("cpus", [1, 2])
-@pytest.mark.parametrize("machine", SAMPLES)
+@pytest.mark.parametrize(("machine", "cpus"), taking_turns([*SAMPLES], [1, 2]))
 def test_drawn_stops_and_steps(machine: str, cpus: int, tmp_path: Path) -> None:
     image, words = SAMPLES[machine], ("--cpus", str(cpus), "--clock", "icount", "-n", _PROGRAM)
     plain = kinst_run(image, *words)

@@ -50,7 +50,7 @@ class Case:
 
 def cases() -> Iterator[Case]:
     draw = random.Random(1)
-    for _ in range(300):
+    for _ in range(120):
         address = draw.choice(ADDRESSES)
         yield Case(
             address=address,

@@ -64,7 +64,7 @@ def check(outputs: Outputs, seed: int, records: int, image: Path, function: str)
 
 @pytest.mark.parametrize("machine", MACHINES)
 def test_together_is_as_one_by_one(outputs: Outputs, machine: str) -> None:
-    for seed in range(8):
+    for seed in range(4):
         check(outputs, seed, 128, Path(MACHINES[machine].image), "vfs_get")
 
 

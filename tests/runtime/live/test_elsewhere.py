@@ -12,6 +12,7 @@ from tests.runtime.readout.qemu import emulator
 from tests.runtime.readout.test_files import core as dumped
 
 BASE = 0x8000_0000
+TRIES = 20  # each of half a second: if nothing has come by then, nothing comes
 COUNTED = 'fbt::work:entry { @ = count(); } tick-50ms { printa("%@d\\n", @); } tick-50ms /++n == 8/ { exit(0); }'
 
 
@@ -52,12 +53,24 @@ def counts(*words: object) -> list[int]:
     return [int(line) for line in done.stdout.split()]
 
 
+def grown(*words: object) -> list[int]:
+    """The counts of the first reading during which QEMU ran: a host that has others to serve may let it wait."""
+    for _ in range(TRIES):
+        found = counts(*words)
+        if found[-1] > found[0]:
+            break
+    return found
+
+
 def test_counts_grow_while_it_runs(image: Path, tmp_path: Path, words: tuple[str, ...]) -> None:
     with running(image, tmp_path, words) as source:
-        found = counts(image, "--read", source, "--every", "20ms")
+        found = grown(image, "--read", source, "--every", "20ms")
         assert found == sorted(found)
         assert found[-1] > found[0] >= 0
-        done = kinst_run(image, "--read", source)  # once
+        for _ in range(TRIES):
+            done = kinst_run(image, "--read", source)  # once
+            if int(done.stdout.split()[0]) > found[-1]:
+                break
         assert int(done.stdout.split()[0]) > found[-1], done.stderr
 
 
@@ -66,7 +79,7 @@ def test_a_shared_file_is_read_by_its_address(image: Path, tmp_path: Path) -> No
     backend = f"memory-backend-file,id=ram0,size=64M,share=on,mem-path={ram}"
     with running(image, tmp_path, ("-m", "64M", "-object", backend, "-machine", "memory-backend=ram0")):
         blocks = ram.stat().st_blocks
-        found = counts(image, "--read", f"{ram}@{BASE:#x}", "--every", "20ms")
+        found = grown(image, "--read", f"{ram}@{BASE:#x}", "--every", "20ms")
         assert found[-1] > found[0] >= 0
         elsewhere = counts(image, "--read", f"{ram}@{BASE - 0x20_0000:#x}", "--every", "20ms")  # it is searched for
         assert elsewhere[-1] > found[-1]

@@ -18,6 +18,7 @@ from kinst.runtime.machine.system import System
 from kinst.targets.arch.arm64 import ARM64
 from kinst.targets.image import Image, open_image
 from kinst.targets.machines.registry import machine_facts
+from tests.gated import taking_turns
 from tests.images import real_image
 
 CODE, VECTORS, STACK = 0x4020_0000, 0x4021_0000, 0x4030_0000
@@ -341,9 +342,12 @@ def with_translation(program: str, shift: int, cpus: int = 1) -> Guest:
     return guest
 
 
-@pytest.mark.parametrize("shift", [PAGE_SHIFT, BLOCK_SHIFT])
 @pytest.mark.parametrize(
-    "instruction", [*TLBI, "tlbi vmalle1", "tlbi vmalle1is", "tlbi aside1, x3", "tlbi aside1is, x3"]
+    ("shift", "instruction"),
+    taking_turns(
+        [PAGE_SHIFT, BLOCK_SHIFT],
+        [*TLBI, "tlbi vmalle1", "tlbi vmalle1is", "tlbi aside1, x3", "tlbi aside1is, x3"],
+    ),
 )
 def test_tlbi_drops_all_of_an_entry(instruction: str, shift: int) -> None:
     """A page, or the block that the page named is in: seen at its start, at 3 KiB, and at its end."""
@@ -418,12 +422,14 @@ def test_u_boot_prints_what_it_prints_under_qemu() -> None:
     assert normalised(printed) == normalised((GOLDEN / "u-boot-arm64.console").read_bytes())
 
 
+@pytest.mark.long  # the gate has aborts by instructions
 def test_u_boot_reports_an_abort_of_its_own() -> None:
     printed = console(real_image("u-boot-arm64"), typed=b" md 0x30000000 1\r", until=b"Resetting CPU ...").decode()
     assert '"Synchronous Abort" handler, esr 0x96000010, far 0x30000000\r\n' in printed
     assert re.search(r"x22: 0{8}30000000", printed)
 
 
+@pytest.mark.long  # the gate has each command of the flash: test_cfi_flash
 def test_u_boot_saves_its_environment_to_flash() -> None:
     typed = b" setenv answer 42\rsaveenv\rsetenv answer\renv load\rprintenv answer\r"
     printed = console(real_image("u-boot-arm64"), typed=typed, until=b"answer=42\r\n").decode()

@@ -447,6 +447,7 @@ def test_u_boot_prints_what_it_prints_under_qemu(name: str) -> None:
     assert normalised(bytes(printed)) == normalised((GOLDEN / f"{name}.console").read_bytes())
 
 
+@pytest.mark.long  # the gate has each reading of a clock, and probes where code was moved to: test_deferred
 def test_the_only_probe_is_on_rdtime_where_u_boot_moved_it_to() -> None:
     """Its four bytes are what tells where the copy is, and they are emulated as the guest wrote them."""
     case = BY_NAME["u-boot-riscv64-smode"]

@@ -127,6 +127,7 @@ def test_an_image_that_moves_itself_fires_before_and_after(image: str) -> None:
     assert unpatched.console == trace.console
 
 
+@pytest.mark.long  # the gate runs it where it is moved to, and counts: test_exact_hits
 def test_position_independent_firmware_is_moved_to_ram() -> None:
     trace, recorder = traced(real_image("opensbi-1.6"), "fbt:::", recorder=Recorder(keeps_arguments=False))
     assert trace.run(until="HART MEDELEG", seconds=5) is End.UNTIL

@@ -62,7 +62,7 @@ def test_a_spin_in_the_handler_of_a_fault_names_both_and_what_is_not_there(tmp_p
 
 def test_a_handler_that_faults_is_told_of_in_json_too(tmp_path: Path) -> None:
     image = firmware(tmp_path, *NOBODYS, NOP, load(T1, A0), handler=(addi(SP, SP, -16), load(T1, A0), SPIN))
-    result = kinst_run(image, "--format", "json", timeout="500ms")
+    result = kinst_run(image, "--format", "json")
     stuck = json.loads(result.stdout)["dtrace"]["end"]["stuck"]
     assert stuck["what"] == "faults again and again in its own fault handler"
     assert (stuck["address"], stuck["symbol"]) == ("0x80000104", "firmware`handler+0x4")

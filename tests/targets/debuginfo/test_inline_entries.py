@@ -20,6 +20,7 @@ from unicorn import arm64_const, x86_const
 from kinst.targets.debuginfo.inline_search import InlineSearch
 from kinst.targets.debuginfo.inlined import InlinedCopy
 from kinst.targets.elf.file import open_elf
+from tests.gated import long_after_first
 from tests.targets.debuginfo.random_programs import INLINES, Program
 
 SEEDS = range(100, 108)
@@ -127,7 +128,7 @@ def is_outside(copy: InlinedCopy) -> bool:
     return not any(low <= copy.entry < high for low, high in copy.ranges)
 
 
-@pytest.mark.parametrize("name", MACHINES)
+@pytest.mark.parametrize("name", long_after_first([*MACHINES]))
 def test_an_entry_outside_of_the_ranges_counts_calls(name: str, tmp_path: Path) -> None:
     machine, source = MACHINES[name], tmp_path / "program.c"
     outside, entered, first = 0, list[int](), list[int]()  # errors of the two ways to count

@@ -278,7 +278,7 @@ def fired(bench: Bench, fire: Callable[[], None]) -> str:
 @pytest.mark.parametrize("seed", long_after_first([1, 2]))
 def test_expressions_have_the_values_that_gcc_gives_them(seed: int, tmp_path: Path) -> None:
     maker = Maker(seed)
-    expressions = [maker.expression(DEPTH if index % 3 else 2) for index in range(EXPRESSIONS // 2)]
+    expressions = [maker.expression(DEPTH if index % 3 else 2) for index in range(EXPRESSIONS // 4)]
     theirs = computed_by_gcc(source(maker, expressions), tmp_path)
     ours = computed_by_us(maker, expressions)
     assert len(ours) == len(theirs) == len(expressions) * len(ARGUMENTS)

@@ -386,7 +386,7 @@ _TEXT = """
 _PROGRAM = _TEXT.split(" ")
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(
     edits=st.lists(
         st.tuples(st.integers(0, len(_PROGRAM)), st.integers(0, 3), st.sampled_from(_WORDS.split(" "))), max_size=4
@@ -401,7 +401,7 @@ def test_a_program_with_a_few_words_changed_makes_another_or_an_error(edits: lis
         assert len(read(" ".join(words)).items) == 8
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.text(max_size=60))
 def test_any_characters_make_a_program_or_an_error(text: str) -> None:
     _read_or_refuse(text, is_description=False)

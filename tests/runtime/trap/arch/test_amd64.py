@@ -2,6 +2,7 @@
 
 import random
 import re
+import zlib
 from functools import cache
 
 import numpy as np
@@ -273,10 +274,10 @@ def test_a_real_instruction_in_its_trampoline_does_what_the_original_does(data: 
 def test_the_table_in_trampolines_does_what_the_original_does(vector: Vector) -> None:
     if _NOT_REPEATABLE.match(vector.text):
         return
-    for seed in range(2):
-        here, there = displaced(ADDRESS, vector.code, _short_repeat(random_state(seed, ADDRESS)))
+    seed = zlib.crc32(vector.code) % 2  # one state each, of two
+    here, there = displaced(ADDRESS, vector.code, _short_repeat(random_state(seed, ADDRESS)))
 
-        assert there == here
+    assert there == here
 
 
 def _short_repeat(state: State) -> State:
