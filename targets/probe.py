@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 PROVIDERS: Final = ("dtrace", "fbt", "kinst", "profile", "sdt")
-WATCHING: Final = ("mem", "mmio", "trap")  # of the machine that runs the image, not of its code
+WATCHING: Final = ("mem", "mmio", "trap", "vminfo")  # of the machine that runs the image, not of its code
 IN_PROGRAMS: Final = ("uprobe",)  # of programs that the image runs in user mode
 
 _FIELDS: Final = ("provider", "module", "function", "name")

@@ -110,7 +110,7 @@ class AttachedBuilding:
         dtrace, scratch = DtraceProvider(), Scratch(SCRATCH)
         providers = providers_of(dtrace, host, sites, loaded, types)
         seen = GuestMemory(scratch, memory.translate, memory.translate, memory)
-        plug_ins.register(providers, sites, seen, loaded.bias)
+        plug_ins.register(providers, sites, seen, loaded.bias, host.now)
         stacks = MachineStacks(arch, seen, rules)  # the program is the image and the user: ustack() is stack()
         functions = lambda: prepared.program().functions  # noqa: E731  # the program is decoded when they are needed
         follows_call = rules.unwinder.follows_call

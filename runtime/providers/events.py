@@ -18,7 +18,21 @@ from kinst.targets.values import dataclass
 
 _ATTRIBUTES: Final = ProviderAttributes(EVOLVING, PRIVATE, PRIVATE, EVOLVING, EVOLVING)
 
-Numbers = Callable[[int], int]  # arg0, arg1, ... of a place
+
+class Numbers:
+    """arg0, arg1, ... of a place that was reached."""
+
+    __slots__ = ("firing",)
+
+    def __init__(self, firing: Firing) -> None:
+        """`firing` is that of the place."""
+        self.firing = firing
+
+    def __call__(self, number: int) -> int:
+        """One of them."""
+        return self.firing.enabling.argument(self.firing, number)
+
+
 Values = Callable[[Numbers], Sequence[int] | None]  # arguments of a place -> those of the event; None: no event
 
 
@@ -29,6 +43,7 @@ class Place:
     description: str
     needs: str  # prefix of a symbol: without one the image has no such place
     values: Values = lambda _numbers: ()
+    is_whole: bool = False  # `needs` is the whole name of the symbol
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +53,7 @@ class Event:
     name: str
     places: tuple[Place, ...]
     arguments: tuple[Argument, ...] = ()
+    needs_all: bool = False  # where one of its places is missing, only a part of what happens would be told
 
 
 def given(*numbers: int) -> Values:
@@ -50,6 +66,11 @@ def tracepoint(name: str, values: Values = lambda _numbers: ()) -> Place:
     return Place(f"sdt:::{name}", f"__tracepoint_{name}", values)
 
 
+def function(name: str, values: Values = lambda _numbers: (), end: str = "entry") -> Place:
+    """The entry or return of one function."""
+    return Place(f"fbt::{name}:{end}", name, values, is_whole=True)
+
+
 class EventsProvider:
     """See `kinst.runtime.providers.provider.Provider`."""
 
@@ -60,21 +81,27 @@ class EventsProvider:
         self._events: dict[int, Event] = {}  # by identifier, once there is one
         self._identifiers: dict[str, int] = {}
         self._points: dict[str, list[Point]] = {}
-        self._present = [event for event in events if self._plant(event, host)]
+        self._planted = [event for event in events if self._plant(event, host)]
 
     def _plant(self, event: Event, host: ProviderHost) -> bool:
-        """Plant an event's points. Whether the image has one of its places."""
+        """Plant an event's points. Whether the image has its places."""
         points = self._points[event.name] = []
-        for place in event.places:
-            if len(host.image.symbols.rows_beginning(place.needs.encode())):
-                called = partial(self._reached, event.name, place.values)
-                points.append(host.plant(place.description, called, may_lack=True))
+        places = [place for place in event.places if _has(host, place)]
+        if event.needs_all and len(places) < len(event.places):
+            return False
+        for place in places:
+            called = partial(self._reached, event.name, place.values)
+            points.append(host.plant(place.description, called, may_lack=True))
         return bool(points)
+
+    def _is_present(self, event: Event) -> bool:
+        """Whether the image could be patched where the event is told of."""
+        return (all if event.needs_all else any)(point.is_placed for point in self._points[event.name])
 
     def provide(self, probes: Probes, wanted: ProbeName | None) -> None:
         """Create all of them when it registers."""
         if wanted is None:
-            for event in self._present:
+            for event in filter(self._is_present, self._planted):
                 identifier = self._identifiers[event.name] = probes.create("", "", event.name)
                 self._events[identifier] = event
 
@@ -105,7 +132,13 @@ class EventsProvider:
 
     def _reached(self, name: str, values: Values, firing: Firing) -> None:
         enabling = self._enablings.get(self._identifiers.get(name, -1))
-        numbers = None if enabling is None else values(partial(firing.enabling.argument, firing))
+        numbers = None if enabling is None else values(Numbers(firing))
         if enabling is not None and numbers is not None:
             argument = lambda _firing, index: numbers[index] if index < len(numbers) else 0  # noqa: E731
             fire(firing, Enabling(enabling.probe, enabling.action, argument, 0))
+
+
+def _has(host: ProviderHost, place: Place) -> bool:
+    if place.is_whole:
+        return host.address_of(place.needs) is not None
+    return len(host.image.symbols.rows_beginning(place.needs.encode())) > 0

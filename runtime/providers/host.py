@@ -45,6 +45,11 @@ class GuestMemory(Protocol):
 class Point(Protocol):
     """Places in the guest's code at which a provider is called while the point is armed."""
 
+    @property
+    def is_placed(self) -> bool:
+        """Whether there are such places; known once the image is loaded."""
+        ...
+
     def arm(self) -> None:
         """Start to call the provider, each time before the instruction there executes."""
         ...
@@ -82,6 +87,10 @@ class ProviderHost(Protocol):
         """The guest's memory; available once the image is loaded."""
         ...
 
+    def now(self) -> int:
+        """The time in ns, as D's `timestamp` of a machine; available once the image is loaded."""
+        ...
+
     def address_of(self, symbol: str) -> int | None:
         """The link address of a function or variable; None if there is none of this name."""
         ...
@@ -115,19 +124,20 @@ class ImageHost:
         self._sites: SiteTable | None = None
         self._memory: GuestMemory | None = None
         self._bias: int | None = None
+        self._now: Callable[[], int] | None = None
 
     @property
     def names(self) -> tuple[ProbeName, ...]:
         """The probes at whose sites the image must be patched for the points."""
         return tuple(dict.fromkeys(name for point in self._points for name in point.names))
 
-    def attach(self, sites: "SiteTable", memory: GuestMemory, bias: int) -> None:
-        """Connect the points with the image, which is patched and loaded.
+    def attach(self, sites: "SiteTable", memory: GuestMemory, bias: int, now: Callable[[], int]) -> None:
+        """Connect the points with the image, which is patched and loaded. `now` gives the time in ns.
 
         Raises:
             ProbeError: a point is not among the patched places.
         """
-        self._sites, self._memory, self._bias = sites, memory, bias
+        self._sites, self._memory, self._bias, self._now = sites, memory, bias, now
         for point in self._points:
             point.place(sites)
 
@@ -144,6 +154,12 @@ class ImageHost:
         if self._memory is None:
             raise ProbeError(f"{self.image.path}: a provider reads the guest's memory before there is a guest")
         return self._memory
+
+    def now(self) -> int:
+        """See `ProviderHost`."""
+        if self._now is None:
+            raise ProbeError(f"{self.image.path}: a provider asks for the time before there is a guest")
+        return self._now()
 
     def address_of(self, symbol: str) -> int | None:
         """See `ProviderHost`."""
@@ -175,6 +191,11 @@ class PlantedPoint:
     def rows(self) -> tuple[int, ...]:
         """The rows of the manifest's probes; none before `place`, and where there are no such places."""
         return tuple(self._rows)
+
+    @property
+    def is_placed(self) -> bool:
+        """See `Point`."""
+        return bool(self._rows)
 
     def place(self, sites: "SiteTable") -> None:
         """Look its places up in the patched image. Raises ProbeError: they are not there, and may not lack."""

@@ -11,9 +11,13 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from kinst.runtime.providers.host import Called, Point, ProviderHost
+from kinst.runtime.providers.linux.internet import ip_provider, udp_provider
 from kinst.runtime.providers.linux.io import io_provider
+from kinst.runtime.providers.linux.lockstat import lockstat_provider
 from kinst.runtime.providers.linux.proc import proc_provider
 from kinst.runtime.providers.linux.sched import sched_provider
+from kinst.runtime.providers.linux.sysinfo import sysinfo_provider
+from kinst.runtime.providers.linux.tcp import tcp_provider
 from kinst.runtime.providers.probe_table import Identifiers
 from kinst.runtime.providers.provider import (
     Action,
@@ -32,7 +36,16 @@ from kinst.targets.probe import ProbeName, matcher
 
 ENTRY_POINTS: Final = "kinst.providers"
 OWN: Final[Mapping[str, Callable[[ProviderHost], Provider]]] = MappingProxyType(
-    {"io": io_provider, "proc": proc_provider, "sched": sched_provider}
+    {
+        "io": io_provider,
+        "ip": ip_provider,
+        "lockstat": lockstat_provider,
+        "proc": proc_provider,
+        "sched": sched_provider,
+        "sysinfo": sysinfo_provider,
+        "tcp": tcp_provider,
+        "udp": udp_provider,
+    }
 )
 
 

@@ -57,6 +57,14 @@ class Structures:
         way = self._way(start, *members)
         return followed(self._host.memory, address, way) if way else 0
 
+    def member(self, address: int, start: str, *members: str) -> int:
+        """Where a member is, in the structure `start` at an address; 0 where the types do not have it."""
+        way = self._way(start, *members)
+        if not way or not address:
+            return 0
+        holder = followed(self._host.memory, address, way[:-1]) if len(way) > 1 else address
+        return holder + way[-1][0] if holder else 0
+
 
 def followed(memory: "GuestMemory", address: int, way: Way) -> int:
     """The number at the end of a way; 0 where a pointer on it is NULL or points to no memory."""

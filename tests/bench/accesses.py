@@ -23,6 +23,7 @@ from kinst.runtime.providers.provider import Providers
 from kinst.runtime.providers.trap import TrapProvider
 from kinst.runtime.tracing.host.machine_host import MachineHost
 from kinst.targets.arch.arm64 import ARM64
+from kinst.targets.c_types import NoImageTypes
 from kinst.targets.image import open_to_run
 from kinst.targets.machines.registry import default_machine, machine_facts
 from kinst.targets.probe import parse_probe_name
@@ -79,7 +80,7 @@ def _ours(loop: Loop, folder: Path, way: str) -> Run:
         system, fired = System(facts, board_of(facts.name), Configuration()), [0]
         loaded = load_image(image, facts, system.memory)
         if way != "plain":
-            host = MachineHost(system, loaded)
+            host = MachineHost(system, loaded, NoImageTypes())
             providers = Providers([MmioProvider(host), TrapProvider(host)])
             if way == "used":
 

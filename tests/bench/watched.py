@@ -21,6 +21,7 @@ from kinst.runtime.providers.mem import MemProvider
 from kinst.runtime.providers.provider import Providers
 from kinst.runtime.tracing.host.machine_host import MachineHost
 from kinst.targets.arch.amd64 import AMD64
+from kinst.targets.c_types import NoImageTypes
 from kinst.targets.image import open_to_run
 from kinst.targets.machines.registry import default_machine, machine_facts
 from kinst.targets.probe import parse_probe_name
@@ -47,7 +48,7 @@ def _ours(place: str, folder: Path, *, is_probed: bool) -> Run:
     system = System(facts, board_of(facts.name), Configuration())
     loaded, sums = load_for_call(image, system), [0]
     if is_probed:
-        providers = Providers([MemProvider(MachineHost(system, loaded))])
+        providers = Providers([MemProvider(MachineHost(system, loaded, NoImageTypes()))])
         name = parse_probe_name(f"mem::{DATA:#x}+8:write", providers=("mem",))
 
         def add(firing: object) -> None:

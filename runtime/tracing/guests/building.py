@@ -125,8 +125,8 @@ def build(prepared: Prepared, types: ImageTypes, plug_ins: PlugIns, warn: Callab
     late = GuestModules(prepared.loading, system, loaded, code, LinuxModules(memory, types), warn)
     tables = [*(one.table for one in modules), *(one.table for one in late.sites)]
     _register(providers, host, types, tables, beside)
-    plug_ins.register(providers, sites, memory, loaded.bias)
-    watched = _watched(prepared, system, loaded, providers, plug_ins)
+    plug_ins.register(providers, sites, memory, loaded.bias, host.now)
+    watched = _watched(prepared, system, loaded, types, providers, plug_ins)
     rules = _rules(prepared, loaded, moved) if code is None else code.frame_rules
     first = PlacedImage(prepared.original, prepared.program, loaded, moved, rules)
     all_rules, symbols, locate_beside = _views(first, beside)
@@ -239,7 +239,7 @@ def _views(
 
 
 def _watched(
-    prepared: Prepared, system: System, loaded: Loaded, providers: Providers, plug_ins: PlugIns
+    prepared: Prepared, system: System, loaded: Loaded, types: ImageTypes, providers: Providers, plug_ins: PlugIns
 ) -> "MachineHost | None":
     """The machine as providers and --log watch it, with the wanted ones of those providers; None: nobody does."""
     wanted = any(map(plug_ins.is_wanted, WATCHING)) or plug_ins.mapping_events is not None
@@ -247,7 +247,7 @@ def _watched(
         return None
     from kinst.runtime.tracing.host.machine_host import MachineHost, register_machine_providers
 
-    host = MachineHost(system, loaded)
+    host = MachineHost(system, loaded, types)
     register_machine_providers(providers, host, plug_ins.is_wanted)
     return host
 

@@ -9,6 +9,7 @@ from kinst.runtime.machine.system import System
 from kinst.runtime.machine.watching.accesses import AccessWatcher, DeviceAccess
 from kinst.runtime.machine.watching.mirrored_pages import MemoryWatcher
 from kinst.runtime.paging.walker import Access
+from kinst.runtime.providers.linux.vminfo import VminfoProvider
 from kinst.runtime.providers.mem import MemProvider
 from kinst.runtime.providers.mmio import MmioProvider
 from kinst.runtime.providers.provider import Providers
@@ -16,17 +17,19 @@ from kinst.runtime.providers.trap import TrapProvider
 from kinst.runtime.tracing.host.mid_instruction import MidInstruction
 from kinst.runtime.tracing.host.taken_watch import TakenWatch
 from kinst.runtime.trap.trap import Firing
+from kinst.targets.c_types import ImageTypes
 from kinst.targets.elf.symbols import SHN_UNDEF
 from kinst.targets.machines.machine import DeviceFacts, Space
 from kinst.targets.manifest.probe_ids import FIRST_PROBE_ID
 
 
 class MachineHost:
-    """Implements `AccessHost`, `MemoryHost` and `TrapHost` of the modules `mmio`, `mem` and `trap`."""
+    """Implements `AccessHost`, `MemoryHost`, `CountersHost` and `TrapHost` of the modules `mmio`, `mem`, `vminfo` and
+    `trap`."""
 
-    def __init__(self, system: System, loaded: Loaded) -> None:
+    def __init__(self, system: System, loaded: Loaded, types: ImageTypes) -> None:
         """Nothing is watched. The image is loaded, and the machine has not run yet."""
-        self._system, self._loaded = system, loaded
+        self._system, self._loaded, self.types = system, loaded, types
         self._mid = MidInstruction(system)
         self._taken = TakenWatch(system)
 
@@ -76,6 +79,27 @@ class MachineHost:
         """See `MemoryHost`."""
         return self._mid.accessing(is_memory=True)
 
+    def at_start(self, called: Callable[[], None]) -> None:
+        """See `CountersHost`."""
+        self._system.attach_observer(_Once(called, self._system.clock.now))
+
+    def translated(self, address: int) -> int | None:
+        """See `CountersHost`."""
+        found = self._system.space.observe(address)
+        return None if found is None or self._system.memory.find(found) is None else found
+
+    def word(self, address: int) -> int | None:
+        """See `CountersHost`."""
+        return self._system.memory.load(address, _WORD)
+
+    def linked(self, name: str) -> range | None:
+        """See `CountersHost`. An address below the kernel's half is relative to the CPU's data: it does not move."""
+        found = self.variable(name)
+        if found is None:
+            return None
+        start = found.start - self._loaded.bias
+        return found if start & _KERNEL else range(start, start + len(found))
+
     @property
     def exceptions(self) -> Iterable[tuple[bool, str]]:
         """See `TrapHost`."""
@@ -98,8 +122,27 @@ class MachineHost:
         return self._mid.excepting(pc)
 
 
-_PROVIDERS: Final = (MmioProvider, MemProvider, TrapProvider)
+class _Once:
+    """A `Timed` that is called when the machine begins to run."""
+
+    def __init__(self, called: Callable[[], None], now: Callable[[], int]) -> None:
+        self._called: Callable[[], None] | None = called
+        self._now = now
+
+    def deadline(self) -> int | None:
+        """Now, until it was called."""
+        return None if self._called is None else self._now()
+
+    def advance(self) -> None:
+        """Call it."""
+        called, self._called = self._called, None
+        if called is not None:
+            called()
+
+
+_PROVIDERS: Final = (MmioProvider, MemProvider, TrapProvider, VminfoProvider)
 _WORD: Final = 8  # bytes of a variable whose symbol has no size
+_KERNEL: Final = 1 << 63
 
 
 def register_machine_providers(providers: Providers, host: MachineHost, is_wanted: Callable[[str], bool]) -> None:

@@ -50,11 +50,19 @@ class PlugIns:
         """The probes at whose sites the image must be patched for them."""
         return () if self._host is None else self._host.names
 
-    def register(self, providers: "Providers", sites: "SiteTable | None", memory: GuestMemory, bias: int) -> None:
-        """Register them when the image is loaded, `bias` bytes from where it was linked. `memory` is the guest's."""
+    def register(
+        self,
+        providers: "Providers",
+        sites: "SiteTable | None",
+        memory: GuestMemory,
+        bias: int,
+        now: Callable[[], int],
+    ) -> None:
+        """Register them when the image is loaded, `bias` bytes from where it was linked. `memory` is the guest's, and
+        `now` gives its time in ns."""
         if self._host is None or not (self._providers or self.mapping_events):
             return
         if sites is not None:
-            self._host.attach(sites, memory, bias)
+            self._host.attach(sites, memory, bias, now)
         for provider in self._providers:
             providers.register(provider)

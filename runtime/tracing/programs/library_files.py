@@ -13,7 +13,14 @@ from kinst.targets.values import dataclass
 
 _SUFFIX: Final = ".d"
 # Providers whose arguments our libraries translate, and a type that each needs.
-_OF_LINUX: Final = {"io": "struct bio", "proc": "struct kernel_siginfo", "sched": "struct rq"}
+_OF_LINUX: Final = {
+    "io": "struct bio",
+    "ip": "struct sk_buff",
+    "proc": "struct kernel_siginfo",
+    "sched": "struct rq",
+    "tcp": "struct tcp_sock",
+    "udp": "struct udphdr",
+}
 _MOST_SHOWN: Final = 10  # libraries of a circle
 _COMMENT: Final = re.compile(r'"(?:[^"\\\n]|\\.)*"|/\*.*?\*/', re.DOTALL)
 _CONTROL: Final = re.compile(r"^[\f\t\v ]*#(.*)$", re.MULTILINE)

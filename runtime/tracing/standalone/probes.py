@@ -105,7 +105,7 @@ class KeptProbes:
             sites = SiteTable(Patched(self.manifest, loaded, b""), arch, emulator(arch), hooks)
         providers = providers_of(dtrace, host, sites, loaded, types)
         if plug_ins is not None:
-            plug_ins.register(providers, sites, self._hits.memory, loaded.bias)
+            plug_ins.register(providers, sites, self._hits.memory, loaded.bias, host.now)
         if sites is not None:
             self._hits.attach(sites, host.now)
         stacks, profile = self._hits.stacks, self._profile(types)

@@ -29,6 +29,7 @@ from kinst.runtime.tracing.host.machine_host import MachineHost
 from kinst.runtime.trap.trap import Firing
 from kinst.targets.arch.amd64 import AMD64
 from kinst.targets.arch.arm64 import ARM64
+from kinst.targets.c_types import NoImageTypes
 from kinst.targets.image import open_to_run
 from kinst.targets.machines.registry import default_machine, machine_facts
 from kinst.targets.probe import parse_probe_name
@@ -200,7 +201,7 @@ def by_probes(called: Called, kinds: str = "") -> tuple[list[Seen], bytes]:
         is_write = str(providers.probe(firing.enabling.probe)).endswith("write")
         seen.append(Seen(is_write, address, size, value, pc))
 
-    providers = Providers([MemProvider(MachineHost(called.system, called.loaded))])
+    providers = Providers([MemProvider(MachineHost(called.system, called.loaded, NoImageTypes()))])
     name = parse_probe_name(f"mem::{WATCHED.start:#x}+{len(WATCHED)}:{kinds}", providers=("mem",))
     assert providers.enable(name, note) == (1 if kinds else 2)
     return seen, called.run()

@@ -90,7 +90,7 @@ def traced(
     system.trap.dtrace_invop_add(copies.claim)
     space = system.space
     memory = GuestMemory(Scratch(1 << 16), space.observe, space.observe_write, system.memory)
-    host.attach(sites, memory, loaded.bias)
+    host.attach(sites, memory, loaded.bias, lambda: 0)
     system.board.start(loaded)
     return Traced(system, sites, providers, host)
 
