@@ -18,6 +18,7 @@ from kinst.runtime.dlang.types.types import VOID
 from kinst.runtime.providers.dtrace import DtraceProvider
 from kinst.runtime.providers.fbt import FBT
 from kinst.runtime.providers.kinst import KINST
+from kinst.runtime.providers.linux.vminfo import VminfoProvider
 from kinst.runtime.providers.mem import MemProvider
 from kinst.runtime.providers.mmio import MmioProvider
 from kinst.runtime.providers.plugged import ENTRY_POINTS, OWN
@@ -74,7 +75,7 @@ def options() -> list[Entry]:
 def providers() -> list[Entry]:
     """Those that come with the tool."""
     registered = [DtraceProvider.registration, ProfileProvider.registration, KINST, FBT]
-    watching = [one.registration.name for one in (MmioProvider, MemProvider, TrapProvider)]
+    watching = [one.registration.name for one in (MmioProvider, MemProvider, TrapProvider, VminfoProvider)]
     names = [one.name for one in registered] + [_STATIC, *watching, *OWN, *PROJECT["entry-points"][ENTRY_POINTS]]
     return _entries("providers", dict.fromkeys(names, ""), in_order=True)
 

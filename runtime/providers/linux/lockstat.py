@@ -8,13 +8,13 @@ are waited for in a function too: their tracepoint does not tell of the first th
     contention_begin(lock, flags), contention_end(lock, error): an optimistic mutex begins twice, first as if it spun
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from enum import IntFlag
 from typing import Final
 
 from kinst.runtime.providers.events import Event, EventsProvider, Numbers, Place, function, tracepoint
 from kinst.runtime.providers.host import ProviderHost
-from kinst.runtime.providers.linux.entered import Calls, Left, as_int
+from kinst.runtime.providers.linux.entered import Calls, as_int
 from kinst.runtime.providers.provider import Argument
 
 _LOCK: Final = Argument("uintptr_t")
@@ -106,31 +106,41 @@ class _Spins:
         )
 
 
-def _lock(at: Numbers) -> Sequence[int]:
-    return (at(0),)
-
-
 class _Acquired:
-    """The places where one kind of lock is taken."""
+    """The places where one kind of lock is taken. Of functions that call each other for a lock, the outermost counts:
+    mutex_lock_io() may call mutex_lock()."""
 
     def __init__(self, host: ProviderHost, *more: int) -> None:
         """`more` are arguments after the lock."""
-        self._host, self._more = host, more
+        self._host, self._more, self._sp = host, more, host.arch.stack_pointer
+        self._depth: dict[tuple[int, int], int] = {}  # by lock and stack
 
     def always(self, names: Iterable[str]) -> tuple[Place, ...]:
         """By functions that return when it is."""
-        return self._places(names, lambda kept, _result: (*kept, *self._more))
+        return self._places(names, lambda _result: True)
 
     def if_zero(self, names: Iterable[str]) -> tuple[Place, ...]:
         """By functions that return 0 then, and else an error."""
-        return self._places(names, lambda kept, result: None if as_int(result) else (*kept, *self._more))
+        return self._places(names, lambda result: not as_int(result))
 
     def if_true(self, names: Iterable[str]) -> tuple[Place, ...]:
         """By functions that try."""
-        return self._places(names, lambda kept, result: (*kept, *self._more) if as_int(result) else None)
+        return self._places(names, lambda result: bool(as_int(result)))
 
-    def _places(self, names: Iterable[str], left: Left) -> tuple[Place, ...]:
-        return tuple(place for name in names for place in Calls(self._host, name).places(_lock, left))
+    def _places(self, names: Iterable[str], is_taken: Callable[[int], bool]) -> tuple[Place, ...]:
+        def left(kept: Sequence[int], result: int) -> Sequence[int] | None:
+            who = kept[0], kept[1]
+            depth = self._depth.pop(who, 1) - 1
+            if depth > 0:
+                self._depth[who] = depth
+            return (kept[0], *self._more) if depth <= 0 and is_taken(result) else None
+
+        return tuple(place for name in names for place in Calls(self._host, name).places(self._enter, left))
+
+    def _enter(self, at: Numbers) -> Sequence[int]:
+        who = at(0), at.firing.regs[self._sp] >> _STACK
+        self._depth[who] = self._depth.get(who, 0) + 1
+        return who
 
 
 def _released(names: Iterable[str], *more: int) -> tuple[Place, ...]:

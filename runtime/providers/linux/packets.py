@@ -61,10 +61,14 @@ class Packets:
 
     def big_endian(self, address: int, size: int) -> int:
         """A number in a packet; 0 where there is no memory."""
+        return int.from_bytes(self.content(address, size), "big")
+
+    def content(self, address: int, size: int) -> bytes:
+        """Bytes of a packet; none where there is no memory."""
         try:
-            return int.from_bytes(self._host.memory.read(address, size), "big")
+            return self._host.memory.read(address, size)
         except Fault:
-            return 0
+            return b""
 
     def _version_4(self, buffer: int, ip: int) -> Packet:
         source, destination, _ = _V4

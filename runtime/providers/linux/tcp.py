@@ -12,6 +12,7 @@ from typing import Final
 from kinst.runtime.providers.events import Event, EventsProvider, Numbers, function, tracepoint
 from kinst.runtime.providers.host import ProviderHost
 from kinst.runtime.providers.linux.internet import CONNECTION, HEADER, PACKET, leaving
+from kinst.runtime.providers.linux.known_sockets import KnownSockets
 from kinst.runtime.providers.linux.packets import BUFFER, COMMON, INET6, SOCKET, TCP, Packet, Packets
 from kinst.runtime.providers.provider import Argument
 from kinst.targets.values import dataclass
@@ -31,8 +32,9 @@ _ESTABLISHED: Final = 0
 _CLOSED: Final = -6
 # Linux' TCP_* -> DTrace's TCP_STATE_*
 _STATES: Final = {1: 0, 2: -2, 3: -1, 4: 2, 5: 5, 6: 6, 7: -6, 8: 1, 9: 4, 10: -3, 11: 3, 12: -1}
+_STATE: Final = "inet_sock_set_state"
+_UNKNOWN: Final = -7
 _BIAS: Final = 16  # so that no state is negative
-_PORT: Final = 0xFFFF
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,7 @@ class _Connections:
     def __init__(self, host: ProviderHost) -> None:
         self._packets = Packets(host)
         self._number = self._packets.number
+        self._known = KnownSockets(self._packets)
 
     def sent(self, packet: Packet, socket: int) -> Sequence[int] | None:
         """A packet that leaves."""
@@ -66,8 +69,21 @@ class _Connections:
         return self.sent(packet, socket) if is_no else None
 
     def received(self, at: Numbers) -> Sequence[int] | None:
-        """tcp_v4_rcv(buffer). A buffer has a socket only if one was found early."""
-        return self._arrived(at(0), self._number(at(0), BUFFER, "sk"))
+        """tcp_v4_rcv(buffer). A buffer has a socket only if one was found early; else it is one that was seen."""
+        packet = self._packets.read(at(0))
+        if packet is None:
+            return None
+        socket = self._number(at(0), BUFFER, "sk") or self._known.of(packet)
+        return self._told(packet, socket, None if socket else _UNKNOWN, is_leaving=False)
+
+    def seen(self, packet: Packet, socket: int) -> None:
+        """A packet that leaves: no event, but to know the socket of what arrives."""
+        if packet.protocol == TCP:
+            self._known.sent(packet, socket)
+
+    def seen_to_change(self, at: Numbers) -> None:
+        """inet_sock_set_state(socket, old, new): likewise."""
+        self._known.changed(at(0), at(2))
 
     def connected(self, at: Numbers) -> Sequence[int] | None:
         """tcp_finish_connect(socket, buffer)."""
@@ -143,7 +159,8 @@ def tcp_provider(host: ProviderHost) -> EventsProvider:
     if host.types.type_named(SOCKET) is None:
         return EventsProvider("tcp", (), host)
     packets, tcp = Packets(host), _Connections(host)
-    received = function("tcp_v4_rcv", tcp.received), function("tcp_v6_rcv", tcp.received)
+    known = *leaving(packets, tcp.seen), tracepoint(_STATE, tcp.seen_to_change)
+    received = function("tcp_v4_rcv", tcp.received), function("tcp_v6_rcv", tcp.received), *known
     places = {
         "send": leaving(packets, tcp.sent),
         "receive": received,
@@ -152,6 +169,6 @@ def tcp_provider(host: ProviderHost) -> EventsProvider:
         "connect-refused": (function("tcp_reset", tcp.was_refused),),
         "accept-established": (function("tcp_child_process", tcp.accepted),),
         "accept-refused": leaving(packets, tcp.refused),
-        "state-change": (tracepoint("inet_sock_set_state", tcp.changed),),
+        "state-change": (tracepoint(_STATE, tcp.changed),),
     }
     return EventsProvider("tcp", tuple(Event(name, at, _ARGUMENTS) for name, at in places.items()), host)

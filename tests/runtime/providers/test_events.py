@@ -14,14 +14,15 @@ typedef struct { unsigned int val; } kuid_t;
 struct cred { kuid_t uid, euid, gid, egid; };
 struct task_struct {
     int pid, tgid, prio;
+    unsigned int __state;
     char comm[16];
     struct task_struct *real_parent;
     struct cred *cred;
 };
 struct rq { int cpu; };
 struct cred root = {{1}, {2}, {3}, {4}};
-struct task_struct init = {1, 1, 120, "init", &init, &root};
-struct task_struct thread = {8, 7, 100, "worker", &init, &root};
+struct task_struct init = {1, 1, 120, 0, "init", &init, &root};
+struct task_struct thread = {8, 7, 100, 1, "worker", &init, &root};
 struct rq queue = {5};
 volatile int sink;
 
@@ -29,8 +30,37 @@ __attribute__((noipa)) void finish_task_switch(struct task_struct *before) { sin
 __attribute__((noipa)) void enqueue_task_fair(struct rq *rq, struct task_struct *p, int flags) { sink++; }
 __attribute__((noipa)) void enqueue_task_rt(struct rq *rq, struct task_struct *p, int flags) { sink++; }
 __attribute__((noipa)) void dequeue_task_fair(struct rq *rq, struct task_struct *p, int flags) { sink++; }
+__attribute__((noipa)) void task_tick_fair(struct rq *rq, struct task_struct *p, int queued) { sink++; }
+__attribute__((noipa)) void set_user_nice(struct task_struct *p, long nice) { p->prio = 120 + nice; }
+__attribute__((noipa)) int mutex_lock_slowly(long *lock) { *lock = 1; return 0; }
+__attribute__((noipa)) void mutex_lock(long *lock) { mutex_lock_slowly(lock); }
+__attribute__((noipa)) void mutex_lock_io(long *lock) { *lock = 1; }
+__attribute__((noipa)) int mutex_lock_interruptible(long *lock) { return *lock ? -4 : mutex_lock_slowly(lock); }
+__attribute__((noipa)) int mutex_lock_killable(long *lock) { return mutex_lock_interruptible(lock); }
+__attribute__((noipa)) int mutex_trylock(long *lock) { return !*lock && !mutex_lock_slowly(lock); }
+__attribute__((noipa)) void mutex_unlock(long *lock) { *lock = 0; }
+long first, second;
+int locks(void)
+{
+    mutex_lock(&first);
+    mutex_lock_io(&second);
+    sink += mutex_trylock(&first) + mutex_lock_interruptible(&second);
+    mutex_unlock(&first);
+    sink += mutex_trylock(&first);
+    mutex_unlock(&second);
+    sink += mutex_lock_killable(&second);
+    return 0;
+}
 int start(int turns)
 {
+    task_tick_fair(&queue, &init, 0);
+    task_tick_fair(&queue, &init, 1);
+    set_user_nice(&thread, -20);
+    set_user_nice(&thread, -10);
+    set_user_nice(&thread, -10);
+    set_user_nice(&thread, -20);
+    locks();
+    sink = 0;
     enqueue_task_fair(&queue, &thread, 0);
     enqueue_task_rt(&queue, &init, 0);
     finish_task_switch(&thread);
@@ -45,8 +75,24 @@ sched:::enqueue, sched:::dequeue
     printf("%s %d of %d %d\\n", args[1]->pr_fname, args[1]->pr_pid, args[1]->pr_ppid, args[1]->pr_egid);
 }
 sched:::on-cpu { printf("on-cpu\\n"); }
+sched:::tick { printf("tick %d\\n", args[0]->pr_lwpid); }
+sched:::change-pri { printf("change-pri %d %d\\n", args[1]->pr_pid, args[2]); }
+lockstat:::adaptive-acquire, lockstat:::adaptive-release
+{
+    this->is_first = args[0] == (uintptr_t)&`first;
+    printf("%s %s\\n", probename, this->is_first ? "first" : args[0] == (uintptr_t)&`second ? "second" : "?");
+}
 """
 FIRED = """\
+tick 1
+change-pri 7 110
+change-pri 7 100
+adaptive-acquire first
+adaptive-acquire second
+adaptive-release first
+adaptive-acquire first
+adaptive-release second
+adaptive-acquire second
 enqueue cpu 5 thread 8 at 100, worker 7 of 1 4
 enqueue cpu 5 thread 1 at 120, init 1 of 1 4
 on-cpu

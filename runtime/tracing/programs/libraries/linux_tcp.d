@@ -1,7 +1,7 @@
 /*
  * Types of tcp's arguments. arg6 is the state plus 16, the family, the local and the remote port; arg7 is the socket, or
  * 0 where there is no whole one; arg8 and arg9 point to the local and the remote address. Without a socket what it would
- * tell is 0.
+ * tell is 0, and the state of a segment that arrives is -7, which DTrace does not have.
  */
 
 #pragma D depends_on library linux_ip.d
