@@ -64,6 +64,8 @@ tcp:::accept-established, tcp:::connect-established
         args[4]->tcp_dport == args[3]->tcps_lport, tcp_state_string[args[3]->tcps_state]);
 }
 tcp:::send { @payload[args[3]->tcps_lport == 4000] = sum(args[2]->ip_plength - args[4]->tcp_offset); }
+profile-199 /pid > 1/ { @both[stack(2), ustack(2)] = count(); samples++; }
+END { printa("%k%kprofile %@d\n", @both); printf("samples %d\n", samples); trunc(@both); }
 tcp:::state-change
 {
     @changes[tcp_state_string[args[5]->tcps_state], tcp_state_string[args[3]->tcps_state]] = count();
@@ -128,6 +130,9 @@ def test_what_is_told_is_what_the_kernel_counts(name: str, tmp_path: Path) -> No
     _check_tasks(text, console)
     _check_locks(text)
     _check_packets(text, console)
+    both, samples = map(int, re.findall(r"profile (\d+)$", text, re.M)), re.search(r"^samples (\d+)$", text, re.M)
+    assert samples is not None
+    assert sum(both) == int(samples[1]) > 50
 
 
 def _check_memory(text: str, console: str) -> None:
