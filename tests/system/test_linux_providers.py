@@ -22,14 +22,13 @@ each_kernel = pytest.mark.parametrize("name", at_hand(*KERNELS))
 INIT = """#!/bin/sh
 /bin/busybox --install -s /bin
 mount -t proc proc /proc
-/faulty
 dd if=/dev/zero of=/tmp/x bs=1k count=64
 i=0; while [ $i -lt 20 ]; do i=$((i + 1)); (true) & done; wait
 ip link set lo up
+/faulty
 (echo hello | nc -l -p 4000 > /tmp/got) & sleep 0.5
 echo world | nc -w 2 127.0.0.1 4000
 nc -w 1 127.0.0.1 4001 < /dev/null
-udpsvd 127.0.0.1 53 cat & sleep 0.5
 nslookup -timeout=1 -retry=1 example.org 127.0.0.1 > /tmp/answer 2>&1
 ping -c 2 127.0.0.1
 cat /proc/vmstat
@@ -70,7 +69,7 @@ tcp:::state-change
 {
     @changes[tcp_state_string[args[5]->tcps_state], tcp_state_string[args[3]->tcps_state]] = count();
 }
-udp:::send, udp:::receive { @udp[probename, args[4]->udp_dport == 53] = count(); }
+udp:::send, udp:::receive { @udp[probename, args[4]->udp_dport, args[4]->udp_length] = count(); }
 fbt::snmp_seq_show:entry
 {
     printa("ip %s %@d\n", @ip);
@@ -79,7 +78,7 @@ fbt::snmp_seq_show:entry
     printa("state %s %@d\n", @state);
     printa("payload %d %@d\n", @payload);
     printa("change %s %s %@d\n", @changes);
-    printa("udp %s %d %@d\n", @udp);
+    printa("udp %s %d %d %@d\n", @udp);
     printa("took %s %@d\n", @took);
     printa("gave %s %@d\n", @gave);
     printa("bytes %s %@d\n", @bytes);
@@ -92,7 +91,7 @@ TYPES = "pktinfo_t * csinfo_t * ipinfo_t * tcpsinfo_t * tcpinfo_t * tcplsinfo_t 
 
 def faulty_program(machine: str, folder: Path) -> bytes:
     output = folder / "faulty"
-    options = ("-static", "-nostdlib", "-ffreestanding", "-Wl,--build-id=none")
+    options = ("-O1", "-static", "-nostdlib", "-ffreestanding", "-Wl,--build-id=none")
     source = Path(__file__).with_name("faulty.c")
     subprocess.run([COMPILERS[machine], *options, "-o", output, source], check=True)
     return output.read_bytes()
@@ -193,5 +192,8 @@ def _check_packets(text: str, console: str) -> None:
     assert ("state-listen",) in states
     assert states.get(("<unknown>",), 0) == 1  # what asks for a port at which nobody listens
     assert ("state-syn-sent", "state-established") in rows(text, "change")
-    assert sum(count for (event, _), count in datagrams.items() if event == "send") == udp["OutDatagrams"] > 0
-    assert sum(count for (event, _), count in datagrams.items() if event == "receive") >= udp["InDatagrams"] > 0
+    sent = {key: count for key, count in datagrams.items() if key[0] == "send"}
+    received = {key: count for key, count in datagrams.items() if key[0] == "receive"}
+    assert received == {("receive", "5000", str(8 + len("a datagram\0"))): udp["InDatagrams"]} != {}
+    assert sent["send", "5000", "19"] == 1
+    assert sum(sent.values()) == udp["OutDatagrams"] > 1
