@@ -426,7 +426,9 @@ class QilingMachine:
         is_spent = self.counter is not None and self.counter.has_stopped
         is_one = self.one.end()  # not before: what it calls may take the budget back
         # Not before the run: the clock's thread may ask for a stop before it begins.
-        reason = Stop.REQUESTED if is_one and status == const.UC_ERR_OK else self._stop_reason(status, is_spent)
+        reason = (
+            Stop.REQUESTED if is_one and status == const.UC_ERR_OK else self._stop_reason(status, is_spent=is_spent)
+        )
         self.blocks.end(self.pc, is_spent=is_one or is_spent)
         error, self._raised = self._raised or self._ql.taken_error(), None
         if error is not None:
@@ -438,11 +440,10 @@ class QilingMachine:
         status = self._library.uc_emu_start(self._handle, self.pc(), 0, 0, 0)
         return status, self._fault is not None and self._fault[1] is Access.FETCH
 
-    def _stop_reason(self, status: int, is_spent: bool) -> Stop:  # noqa: FBT001
-        if status == const.UC_ERR_OK:
-            return Stop.REQUESTED if self.blocks.has_stopped or is_spent else Stop.HALTED
-        if status == const.UC_ERR_INSN_INVALID:
-            return Stop.UNDEFINED
+    def _stop_reason(self, status: int, *, is_spent: bool) -> Stop:
+        is_spent = is_spent or self.blocks.has_stopped
+        if status in (const.UC_ERR_OK, const.UC_ERR_INSN_INVALID):
+            return Stop.UNDEFINED if status else Stop.REQUESTED if is_spent else Stop.HALTED
         if self._fault is not None:  # whatever error Unicorn made of it
             return Stop.FAULT
         self.error = self._library.uc_strerror(ctypes.c_int(status)).decode()

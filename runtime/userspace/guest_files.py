@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Final
 
-from kinst.targets.cpio import FileSystem, file_system
+from kinst.targets.packed.cpio import FileSystem, file_system
 from kinst.targets.errors import ImageError
 from kinst.targets.probe import is_glob, matcher
 from kinst.targets.values import dataclass
