@@ -178,8 +178,7 @@ class QilingMachine:
         """
         read_batch = ctypes.cast(self._library.uc_reg_read_batch, ctypes.c_void_p).value or 0
         place = find_live_pc(self._handle.value or 0, self.pc, self._write_pc_only)
-        names = self._register_names[: self._pc]
-        general = 0 if place is None else general_registers(place, self.states, names)
+        general = 0 if place is None else general_registers(place, self.states, self._register_names[: self._pc])
         registers = self._frame_numbers, self.frame.address, general, self._pc
         raised = self._facts.words.get("exception_is_int") if general else None
         places = CpuPlaces(place, read_batch, *registers, self._register_number, raised and general + raised[0])
