@@ -440,9 +440,10 @@ class QilingMachine:
         return status, self._fault is not None and self._fault[1] is Access.FETCH
 
     def _stop_reason(self, status: int, *, is_spent: bool) -> Stop:
-        is_spent = is_spent or self.blocks.has_stopped
-        if status in (const.UC_ERR_OK, const.UC_ERR_INSN_INVALID):
-            return Stop.UNDEFINED if status else Stop.REQUESTED if is_spent else Stop.HALTED
+        if status == const.UC_ERR_OK:
+            return Stop.REQUESTED if self.blocks.has_stopped or is_spent else Stop.HALTED
+        if status == const.UC_ERR_INSN_INVALID:
+            return Stop.UNDEFINED
         if self._fault is not None:  # whatever error Unicorn made of it
             return Stop.FAULT
         self.error = self._library.uc_strerror(ctypes.c_int(status)).decode()

@@ -9,8 +9,8 @@ from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Final
 
-from kinst.targets.packed.cpio import FileSystem, file_system
 from kinst.targets.errors import ImageError
+from kinst.targets.packed.cpio import FileSystem, file_system
 from kinst.targets.probe import is_glob, matcher
 from kinst.targets.values import dataclass
 

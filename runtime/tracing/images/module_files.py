@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from kinst.rewriter.rewriting import Opened, Source, open_source
-from kinst.targets.packed.cpio import file_system
 from kinst.targets.elf.header import FileKind
 from kinst.targets.errors import ImageError, KinstError, UsageError
 from kinst.targets.image import Image, open_to_run
+from kinst.targets.packed.cpio import file_system
 from kinst.targets.values import dataclass
 
 if TYPE_CHECKING:
