@@ -3,7 +3,9 @@
 Their files are those of the initial file system, and those that the user named on the host.
 """
 
+import shutil
 import tempfile
+import weakref
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path, PurePosixPath
@@ -37,7 +39,7 @@ class GuestFiles:
     def __init__(self, initrd: bytes | memoryview | None, users: Sequence[Path]) -> None:
         """`initrd`: the initial file system; `users`: files that stand for those of the same name in the guest."""
         self._initrd, self._users = initrd, users
-        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._folder: Path | None = None
         self._copies: dict[str, Path] = {}
 
     def find(self, module: str) -> Iterator[GuestFile]:
@@ -80,8 +82,9 @@ class GuestFiles:
         if known is not None:
             return known
         if self._folder is None:
-            self._folder = tempfile.TemporaryDirectory(prefix="kinst-")
+            self._folder = Path(tempfile.mkdtemp(prefix="kinst-"))
+            weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
         # A name of ours: that in the archive may be anything.
-        copy = self._copies[path] = Path(self._folder.name) / f"{len(self._copies)}.elf"
+        copy = self._copies[path] = self._folder / f"{len(self._copies)}.elf"
         copy.write_bytes(self._files.files[path[1:]])
         return copy

@@ -8,6 +8,7 @@ can be read whenever the guest is stopped.
 import struct
 from collections.abc import Callable, Iterator
 from functools import cache
+from itertools import islice
 from typing import Final
 
 from kinst.runtime.providers.host import GuestMemory
@@ -22,7 +23,8 @@ _FIRST_NODE: Final = 4096  # xa_is_node: numbers below it are values of the tree
 _NODE: Final = ~0xFF & (1 << 64) - 1  # MAPLE_NODE_MASK
 _KIND_AT, _KIND = 3, 0xF  # MAPLE_NODE_TYPE_SHIFT, MAPLE_NODE_TYPE_MASK
 _LEAF, _RANGE, _WIDE_RANGE = 1, 2, 3  # maple_leaf_64, maple_range_64, maple_arange_64
-_DEEPEST: Final = 16
+_DEEPEST: Final = 16  # nodes above each other
+_MOST: Final = 1 << 17  # areas that are read: twice what a process may have (sysctl_max_map_count)
 _KERNEL: Final = 1 << 63  # set in every address of the kernel's
 
 
@@ -84,7 +86,7 @@ class LinuxMappings:
 
     def each(self, space: int) -> Iterator[Mapping]:
         """All that show a file."""
-        for area in self._entries(self._root(space), 0):
+        for area in islice(self._entries(self._root(space)), _MOST):
             mapping = self._mapping(area)
             if mapping is not None:
                 yield mapping
@@ -110,25 +112,28 @@ class LinuxMappings:
             kind, pivots, slots = self._node(entry)
             if not slots:
                 return 0
-            # A pivot of 0 behind the first one is not used: the slot goes on to the end of the node.
-            at = next((row for row, pivot in enumerate(pivots) if pivot >= index or (row and not pivot)), len(pivots))
+            # A pivot of 0 is not used, since areas end with pages: the slot goes on to the end of the node.
+            at = next((row for row, pivot in enumerate(pivots) if pivot >= index or not pivot), len(pivots))
             entry = slots[at]
             if kind <= _LEAF or not entry:
                 return entry
         return 0
 
-    def _entries(self, entry: int, depth: int) -> Iterator[int]:
-        if depth == 0 and (entry & _LOW != _INTERNAL or entry <= _FIRST_NODE):
-            yield entry
+    def _entries(self, root: int) -> Iterator[int]:
+        """All entries of a tree, ascending; a node that is reached twice counts once."""
+        if root & _LOW != _INTERNAL or root <= _FIRST_NODE:
+            yield root
             return
-        kind, pivots, slots = self._node(entry)
-        for row, slot in enumerate(slots):
-            if slot and kind <= _LEAF:
-                yield slot
-            elif slot and depth < _DEEPEST:
-                yield from self._entries(slot, depth + 1)
-            if row and row < len(pivots) and not pivots[row]:
-                return
+        waiting, seen = [(root, False)], {0}
+        while waiting:
+            entry, is_area = waiting.pop()
+            if is_area:
+                yield entry
+            elif entry & _NODE not in seen:
+                seen.add(entry & _NODE)
+                kind, pivots, slots = self._node(entry)
+                used = next((row for row, pivot in enumerate(pivots) if not pivot), len(slots) - 1)
+                waiting += [(slot, kind <= _LEAF) for slot in reversed(slots[: used + 1]) if slot]
 
     def _node(self, entry: int) -> tuple[int, tuple[int, ...], tuple[int, ...]]:
         """The kind of a node, its pivots and its slots; no slots: it is of no kind that areas are in."""

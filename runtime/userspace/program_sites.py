@@ -23,12 +23,6 @@ from kinst.targets.probe import ProbeName, is_glob, is_offset
 from kinst.targets.values import dataclass
 
 ENTRY, RETURN = "entry", "return"
-# rep movs, rep stos and the like (SDM volume 2, REP): prefixes, then the opcode.
-_REPEATED: Final = {
-    "amd64": re.compile(
-        rb"(?=.{0,3}[\xf2\xf3])[\x26\x2e\x36\x3e\x40-\x4f\x64-\x67\xf2\xf3]+[\x6c-\x6f\xa4-\xa7\xaa-\xaf]", re.DOTALL
-    )
-}
 _KINDS: Final = {ENTRY: ProbeKind.FBT_ENTRY, RETURN: ProbeKind.FBT_RETURN}
 
 
@@ -114,8 +108,8 @@ class ProgramSites:
         )
 
     def _is_repeated(self, site: ProgramSite) -> bool:
-        repeated = _REPEATED.get(self.image.facts.name)
-        return repeated is not None and repeated.match(site.code) is not None
+        repeated = self.image.facts.repeated
+        return repeated is not None and re.match(repeated, site.code) is not None
 
     def _site(self, found: Resolution, row: int) -> ProgramSite:
         code = found.code.instructions

@@ -266,6 +266,9 @@ _MODEL_SPECIFIC = {
 # As Intel's manual recommends (SDM volume 2, NOP: "Recommended Multi-Byte Sequence of NOP Instruction").
 _NOPS = "90 6690 0f1f00 0f1f4000 0f1f440000 660f1f440000 0f1f8000000000 0f1f840000000000 660f1f840000000000"
 
+# rep movs, rep stos and the like (SDM volume 2, REP): prefixes, then the opcode.
+_REPEATED = rb"(?s)(?=.{0,3}[\xf2\xf3])[\x26\x2e\x36\x3e\x40-\x4f\x64-\x67\xf2\xf3]+[\x6c-\x6f\xa4-\xa7\xaa-\xaf]"
+
 AMD64 = ArchFacts(
     name="amd64",
     elf_machine=62,  # EM_X86_64
@@ -309,6 +312,7 @@ AMD64 = ArchFacts(
         signed_above=None,
     ),
     operand_registers=_PARTS,
+    repeated=_REPEATED,
     nops=(b"\x90", b"\x66\x90", b"\x0f\x1f", b"\x66\x0f\x1f", b"\x66\x2e\x0f\x1f"),
     sized_nops={len(code): code for code in map(bytes.fromhex, _NOPS.split())},
     excluded_functions=frozenset(),  # FreeBSD's kinst_md_excluded names none on amd64

@@ -247,6 +247,7 @@ ARM64 = ArchFacts(
         signed_above=48,  # Arm ARM D8.10
     ),
     operand_registers=_PARTS,
+    repeated=None,
     nops=(NOP,),
     sized_nops={4: NOP},
     # FreeBSD's kinst_md_excluded: the way of a breakpoint from EL1 to the handler.

@@ -184,6 +184,9 @@ class ArchFacts:
     cpu_number: CpuNumberFacts
 
     operand_registers: Mapping[str, int]  # registers and parts of them, as the assembler spells them, without %
+    repeated: (
+        bytes | None
+    )  # a regular expression: instructions that are begun anew for each element; None: there are none
     nops: tuple[bytes, ...]  # what an instruction that does nothing begins with: static probes stand at one
     sized_nops: Mapping[int, bytes]  # size -> the instruction of that size that does nothing, as compilers write it
 

@@ -216,6 +216,7 @@ RISCV64 = ArchFacts(
     operand_registers={name: number for number, name in enumerate(GENERAL)}
     | {f"x{number}": number for number in range(32)}
     | {"fp": FP},
+    repeated=None,
     nops=(C_NOP, (0x0000_0013).to_bytes(4, "little")),  # c.nop; addi zero, zero, 0
     sized_nops={2: C_NOP, 4: (0x0000_0013).to_bytes(4, "little")},
     # FreeBSD's kinst_md_excluded: the way of a breakpoint from S-mode to the handler.

@@ -18,7 +18,7 @@ from kinst.targets.values import dataclass
 _HEAD: Final = re.compile(rb"07070[12]((?:[0-9A-Fa-f]{8}){13})")
 _HEAD_SIZE: Final = 6 + 13 * 8
 _END: Final = "TRAILER!!!"
-_MOST_BYTES: Final = 1 << 32  # of an archive without its compression
+_MOST_BYTES: Final = 1 << 30  # of an archive without its compression
 _LONGEST_NAME: Final = 4096  # PATH_MAX
 _KIND, _FILE, _LINK = 0o170000, 0o100000, 0o120000
 _MOST_LINKS: Final = 40  # that are followed for one path, as in the kernel (MAXSYMLINKS)

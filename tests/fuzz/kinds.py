@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from tests.fuzz.archives import ARCHIVES
 from tests.fuzz.boards import BOARD_TREES, BOARDS
 from tests.fuzz.caches import CACHES
 from tests.fuzz.calls import CALLS, CALLS_MADE
@@ -61,6 +62,7 @@ KINDS: Final[dict[str, Kind]] = {
         CALLS,
         CALLS_MADE,
         COVERAGE,
+        ARCHIVES,
         *HOST_CODE,
     )
 }
