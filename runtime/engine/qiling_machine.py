@@ -160,10 +160,7 @@ class QilingMachine:
         return True
 
     def on_interrupt(
-        self,
-        handle: Callable[[int, int, int], None],
-        failed: Callable[[BaseException], None],
-        clock: ClockWord,
+        self, handle: Callable[[int, int, int], None], failed: Callable[[BaseException], None], clock: ClockWord
     ) -> BreakpointCounters | None:
         """Call `handle(_, number, _)` for every exception that QEMU raises, between two instructions, except for the
         breakpoints that are set in the returned object: those are counted, recorded or dispatched. Every hit comes this
@@ -266,8 +263,10 @@ class QilingMachine:
         self._hook_system_instructions(unicorn.arm64_const.UC_ARM64_INS_SYS, TLBI_OF_ADDRESSES, invalidate)
 
     def _hook_system_instructions(self, kind: int, wanted: Iterable[Encoding], handle: Any) -> None:
-        is_flush = kind == unicorn.arm64_const.UC_ARM64_INS_SYS  # which asks for no time
-        chosen = SystemInstructionFilter(wanted, handle, None if is_flush else self._counting.alone)
+        alone = (
+            None if kind == unicorn.arm64_const.UC_ARM64_INS_SYS else self._counting.alone
+        )  # a flush asks for no time
+        chosen = SystemInstructionFilter(wanted, handle, alone)
         self._kept.append(chosen)
         self.hook(const.UC_HOOK_INSN, *chosen.callback(), ctypes.c_int(kind))
 
@@ -425,9 +424,8 @@ class QilingMachine:
         is_spent = self.counter is not None and self.counter.has_stopped
         is_one = self.one.end()  # not before: what it calls may take the budget back
         # Not before the run: the clock's thread may ask for a stop before it begins.
-        reason = (
-            Stop.REQUESTED if is_one and status == const.UC_ERR_OK else self._stop_reason(status, is_spent=is_spent)
-        )
+        is_asked = is_one and status == const.UC_ERR_OK
+        reason = Stop.REQUESTED if is_asked else self._stop_reason(status, is_spent=is_spent)
         self.blocks.end(self.pc, is_spent=is_one or is_spent)
         error, self._raised = self._raised or self._ql.taken_error(), None
         if error is not None:
