@@ -22,7 +22,7 @@ NAMES: Final = tuple(
 )
 LAYOUT: Final = "{:26} {:>8} {:>10} {:>12}  {}"
 COLUMNS: Final = ("modules", "modules", "functions", "entries", "")
-_MODULES: Final = ("brd", "null_blk", "loop", "nbd")
+_MODULES: Final = ("configfs", "null_blk", "brd", "loop", "nbd")  # each after those that it needs
 # Without the time stamp counter, which is the host's, the kernel does the same in every run.
 _APPEND: Final = {"amd64": "console=ttyS0 noapic nolapic acpi=off pci=off reboot=k clearcpuid=tsc,tsc_deadline_timer"}
 _BOUND: Final = 900  # seconds a run
@@ -57,7 +57,7 @@ class Kernel:
         self._append = ("--append", _APPEND[machine]) if machine in _APPEND else ()
         found = modules_of(name, "|".join(_MODULES))
         self.modules = tuple(one for one in _MODULES if one in found)
-        rmmod = "".join(f"rmmod {one}\n" for one in self.modules)
+        rmmod = "".join(f"rmmod {one}\n" for one in reversed(self.modules))
         insmod = "".join(f"insmod /{one}.ko\n" for one in self.modules)
         entries = [Entry(f"{one}.ko", FILE, found[one]) for one in self.modules]
         init = START + "mount -t devtmpfs dev /dev\n" + _USE.format(insmod=insmod, rmmod=rmmod)
@@ -88,8 +88,7 @@ class Kernel:
             Counter({(module, function): int(count) for way, module, function, count in rows if way == wanted})
             for wanted in ("in", "out")
         )
-        error = done.stderr.decode()[-500:].strip()
-        error = error or f"exit {done.returncode}" * bool(done.returncode)
+        error = f"exit code {done.returncode}: {done.stderr.decode()[-500:]}" if done.returncode else ""
         return Booted(lines_of(console.read_bytes()), entries, returns, error)
 
 

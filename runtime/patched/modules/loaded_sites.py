@@ -5,6 +5,7 @@ same file. What relocations and the kernel have written by then is decoded where
 have the file's bytes. A site of which that is not so is left alone, and counted.
 """
 
+from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -171,9 +172,11 @@ class LoadedSites:
         self._now["original"][rows] = original.view("V16")[:, 0]
         self._reason[rows] = np.where(found.verdict[at] == Verdict.REFUSE, found.reason[at], Reason.NONE)
 
-    def left_alone(self) -> int:
-        """How many sites of enabled probes have no breakpoint, since other code is there or none that can be probed."""
-        return int((self.table.active_sites & (self._reason != Reason.NONE)).sum())
+    def left_alone(self) -> str:
+        """How many sites of enabled probes have no breakpoint, and why; empty: all have one."""
+        reasons = Counter(self._reason[self.table.active_sites].tolist())
+        found = ((count, Reason(number).text.partition(":")[0]) for number, count in reasons.items() if number)
+        return ", ".join(f"{count:,} {text}" for count, text in sorted(found, reverse=True))
 
     # -- breakpoints --------------------------------------------------------------------------------------------------
 

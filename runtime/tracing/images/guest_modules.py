@@ -59,6 +59,7 @@ class GuestModules:
         self._loading = tuple(loading)
         self._handled = {kernel_name(one.image) or one.image.module for one in patched}
         self.sites = [] if code is None else [_sites(one, system, kernel, code, reader) for one in loading]
+        self._told: set[tuple[str, str]] = set()
         self._known: dict[int, KernelModule] = {}  # those that are in memory, by their struct module
         self._changed: Callable[[Sequence[KernelModule]], None] = lambda _modules: None
 
@@ -111,8 +112,9 @@ class GuestModules:
             return
         sites.arrive(module, distances)
         left = sites.left_alone()
-        if left:
-            self._warn(f"{module.name}: {left:,} sites of enabled probes have code in memory that cannot be probed")
+        if left and (module.name, left) not in self._told:
+            self._told.add((module.name, left))
+            self._warn(f"{module.name}: sites of enabled probes were left alone when it was loaded: {left}")
 
     def _forget(self, module: KernelModule) -> None:
         """Forget those whose memory another one has by now."""
