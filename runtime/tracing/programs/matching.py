@@ -12,6 +12,7 @@ from kinst.runtime.dlang.context import MatchedProbes
 from kinst.runtime.dlang.options import Options
 from kinst.runtime.dlang.syntax.errors import DError
 from kinst.runtime.dlang.types.type_names import describe
+from kinst.runtime.providers.plugged import OWN
 from kinst.runtime.providers.profile import refusal
 from kinst.runtime.providers.provider import Action, ExplainsMisses, Providers
 from kinst.runtime.tracing.programs.bpftrace_names import bpftrace_name
@@ -238,6 +239,8 @@ def _no_machine(provider: str, names: Sequence[str]) -> str:
     """Why a provider that watches a machine is not there; empty if it is, or is none."""
     if provider in IN_PROGRAMS and provider not in names:
         return f"provider {provider} is for Linux that boots in kinst-run's own machine, with --initrd or --user"
+    if provider in OWN and provider not in names:
+        return f"provider {provider} is for Linux that boots in kinst-run's own machine, with breakpoints"
     if provider not in WATCHING or provider in names:
         return ""
     return f"provider {provider} watches the machine of kinst-run with an image that boots in it, and no other"

@@ -116,3 +116,13 @@ def test_what_an_image_has_not_is_no_event(tmp_path: Path) -> None:
     result = CliRunner().invoke(run, ["-n", "sched:::wakeup", str(image.path)])
     assert result.exit_code == 1
     assert "sched:::wakeup does not match any probes" in result.stderr
+
+
+def test_with_qemu_they_are_refused_by_name() -> None:
+    result = CliRunner().invoke(
+        run, ["-n", "tcp:::send", "--on", "qemu-system-riscv64 -M virt", "samples/kernel-riscv64.elf"]
+    )
+    assert result.exit_code == 1
+    assert "tcp:::send does not match any probes: provider tcp is for Linux that boots in kinst-run's own machine" in (
+        result.stderr
+    )
