@@ -25,8 +25,9 @@ from tests.check.steps import ROOT, Cost, Step, carried_out
 from tests.docs.tasks import TASKS
 
 Stages = Sequence[Sequence[Sequence[Step]]]
-# The formatter and the linter say in a second what they have to say. mypy takes one processor for as long as a short
-# fuzz run and the tests of the documents and some more take another, and all other tests have both.
+# The formatter and the linter say in a second what they have to say. mypy, which takes half a minute where it remembers
+# most and two minutes in its first clone, and a short fuzz run take one processor for as long as the tests of the
+# documents and some more take another, and all other tests have both.
 _QUICK: Final = ("lint-format", "lint")
 _READING: Final = ("imports", "types")
 BESIDE: Final = ("tests/docs", "tests/agree", "tests/runtime/top")
@@ -41,7 +42,7 @@ def everything() -> Stages:
     beside = Step.of("test-beside", TASKS["test"], ["-n", "0", *BESIDE])
     others = Step.of("test", TASKS["test"], [word for folder in BESIDE for word in ("--ignore", folder)])
     typed = Step("types", (sys.executable, "-m", "tests.check.types", *shlex.split(TASKS["types"])))
-    return [[_steps(_QUICK)], [[typed], [*_steps(["imports", "fuzz-briefly"]), beside]], [[others]]]
+    return [[_steps(_QUICK)], [[typed, *_steps(["fuzz-briefly"])], [*_steps(["imports"]), beside]], [[others]]]
 
 
 def of_changes(base: str, more: Sequence[str]) -> Stages:

@@ -26,12 +26,17 @@ from kinst.targets.errors import KinstError
 from kinst.targets.probe import parse_probe_names
 from tests.gated import long_where, taking_turns
 from tests.images import CACHE, real_image
-from tests.system.cases import BY_NAME, CASES, SAMPLES, Case, shown, takes_long, takes_longest
+from tests.system.cases import BY_NAME, CASES, SAMPLES, Case, shown, takes_long
 from tests.system.plain import drawn_functions, manifest_of, plain_run
 from tests.system.runs import Run, run
 from tests.system.state import differences
 
-each_cheap_case = pytest.mark.parametrize("case", long_where(CASES, takes_longest), ids=lambda case: case.image)
+# The gate has one real image; those that move themselves it has in memory (tests/runtime/tracing/test_guest.py).
+each_small_case = pytest.mark.parametrize(
+    "case",
+    long_where(CASES, lambda case: not case.is_sample and case.image != "gnumach"),
+    ids=lambda case: case.image,
+)
 each_case = pytest.mark.parametrize("case", long_where(CASES, takes_long), ids=lambda case: case.image)
 each_sample = pytest.mark.parametrize("case", SAMPLES, ids=lambda case: case.image)
 
@@ -124,7 +129,7 @@ def test_real_time(case: Case, cpus: int) -> None:
 
 
 @pytest.mark.turns
-@each_cheap_case
+@each_small_case
 def test_a_file_patched_before_and_an_image_patched_in_memory_fire_alike(case: Case, tmp_path: Path) -> None:
     description = "fbt:::entry"
     _, plan = plan_probes(open_source(Source(case.path)), list(parse_probe_names(description)))

@@ -34,7 +34,7 @@ def compared(case: Case, descriptions: Sequence[str], cpus: int = 1, method: Met
     return patched
 
 
-@on("gnumach", "u-boot-riscv64")
+@on("gnumach")
 def test_entry_and_return_of_all_functions(case: Case) -> None:
     compared(case, ALL_FBT)
 

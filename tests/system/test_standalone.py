@@ -99,6 +99,7 @@ def test_it_counts_what_the_emulator_counts(sample: Sample, tmp_path: Path) -> N
     assert found == expected
 
 
+@pytest.mark.long  # the gate has every instruction of a kernel under QEMU, on each machine
 @pytest.mark.parametrize("name", at_hand("opensbi-1.1"))
 def test_firmware_starts(name: str, tmp_path: Path) -> None:
     if why := missing("qemu-system-riscv64"):

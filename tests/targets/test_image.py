@@ -332,7 +332,7 @@ HEADER_BYTES = st.lists(
 )
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(read=st.sampled_from([open_image, open_to_run]), changes=HEADER_BYTES)
 def test_any_damage_to_the_headers_is_read_or_refused(
     read: Callable[[Path], Image],

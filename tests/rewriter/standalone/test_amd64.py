@@ -79,7 +79,10 @@ def outcome(code: bytes, behind: int, choose: random.Random, *, has_stack: bool 
 
 
 # Where there is no stack, which takes registers that are dead instead, the gate looks at every fourth.
-@pytest.mark.parametrize(("has_stack", "step"), [(True, 1), (False, 4), pytest.param(False, 1, marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    ("has_stack", "step"),
+    [(True, 2), (False, 4), *(pytest.param(which, 1, marks=pytest.mark.long) for which in (True, False))],
+)
 def test_every_kind_of_instruction(*, has_stack: bool, step: int) -> None:
     choose, wrong, refused = random.Random(1), dict[str, str](), dict[str, str]()
     for vector in STEADY[::step]:

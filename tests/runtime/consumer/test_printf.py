@@ -46,7 +46,7 @@ def c_printf(text: str, *arguments: object) -> bytes:
     return buffer.value
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(
     marks=st.lists(st.sampled_from("#0-+ '"), max_size=3).map("".join),
     width=st.sampled_from(["", "1", "7", "20"]),

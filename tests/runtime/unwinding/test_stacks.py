@@ -24,6 +24,7 @@ from kinst.runtime.unwinding.stacks import MachineStacks
 from kinst.runtime.unwinding.unwind import Unwinder
 from kinst.targets.image import Image
 from kinst.targets.instruction import Flow
+from tests.gated import long_where
 from tests.runtime.unwinding.memories import NoMemory, SystemMemory, Words
 from tests.runtime.unwinding.shadow import ShadowStack
 from tests.system.cases import BY_NAME, Case
@@ -84,7 +85,10 @@ def test_every_stack_of_a_run_is_the_shadows(machine: str) -> None:
     assert longer < right // 20  # the handlers of interrupts
 
 
-@pytest.mark.parametrize("name", ["kernel-amd64", "kernel-arm64", "kernel-riscv64", "gnumach"])
+@pytest.mark.parametrize(
+    "name",
+    long_where(["kernel-amd64", "kernel-arm64", "kernel-riscv64", "gnumach"], lambda name: name == "gnumach"),
+)
 def test_the_code_says_what_call_frame_information_says(name: str) -> None:
     """The frame that following the code gives is the compiler's, but where inline assembly moves the stack pointer, and
     in tails that only calls that never return seem to lead to."""

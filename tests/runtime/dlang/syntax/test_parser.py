@@ -370,7 +370,7 @@ _WORDS = """
     static vnode_t size_t psinfo_t count() #pragma #line D option \n \t \\ # " ' while self->x this->y (int) 1.5"""
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(text=st.lists(st.sampled_from(_WORDS.split(" ")), max_size=40).map(" ".join), is_description=st.booleans())
 def test_any_words_make_a_program_or_an_error(text: str, *, is_description: bool) -> None:
     _read_or_refuse(text, is_description=is_description)

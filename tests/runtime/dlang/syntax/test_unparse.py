@@ -143,7 +143,7 @@ def _tree(numbers: list[int]) -> tree.Expression:
     return draw()
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(st.lists(st.integers(0, 2000), max_size=40).map(_tree))
 def test_any_expression_can_be_read_again(node: tree.Expression) -> None:
     statement = tree.ExpressionStatement(NOWHERE, node)

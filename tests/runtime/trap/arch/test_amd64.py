@@ -235,7 +235,7 @@ def test_the_images_hold_every_kind_that_compilers_emit() -> None:
     assert len(real_instructions()[Kind.OTHER]) > 100
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(st.data())
 def test_a_real_instruction_emulated_does_what_the_original_does(data: st.DataObject) -> None:
     samples = real_instructions()
@@ -254,7 +254,7 @@ def test_a_real_instruction_emulated_does_what_the_original_does(data: st.DataOb
     assert frame.changed == expected.pages
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(st.data())
 def test_a_real_instruction_in_its_trampoline_does_what_the_original_does(data: st.DataObject) -> None:
     samples = real_instructions()

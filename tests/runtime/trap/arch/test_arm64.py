@@ -34,8 +34,8 @@ def is_comparable(sample: Sample) -> bool:
 EMULATED = [row for group in vectors.GROUPS for row in group if row.verdict == Verdict.EMULATE]
 IMAGES = at_hand("u-boot-arm64", "xen-arm64", "linux-arm64")
 SLOT = 0xFFFF_8000_FFFF_F008
-FEW = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-MANY = settings(FEW, max_examples=400)
+FEW = settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+MANY = settings(FEW, max_examples=150)
 # Any flags; EL1 with its own stack pointer; interrupts masked or not.
 PSTATES = st.builds(lambda nzcv, daif: nzcv << 28 | daif << 6 | 5, st.integers(0, 15), st.integers(0, 15))
 # Pages that no draw stores to: Unicorn leaves a block whose page is written before it has counted to the end.

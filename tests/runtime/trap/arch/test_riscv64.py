@@ -25,8 +25,8 @@ from tests.vectors import rows
 EMULATED = [row for group in vectors.GROUPS for row in group if row.verdict == Verdict.EMULATE]
 IMAGES = at_hand("opensbi-1.1", "opensbi-1.6", "u-boot-riscv64", "linux-riscv64")
 SLOT = 0xFFFF_FFFF_9FFF_F008
-FEW = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-MANY = settings(FEW, max_examples=400)
+FEW = settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+MANY = settings(FEW, max_examples=150)
 # Pages that no draw stores to: Unicorn leaves a block whose page is written before it has counted to the end.
 SITES = st.sampled_from((0x40_0000, 0x8000_0FFC, 0xFFFF_FFFF_8051_2FF2, 0xFFFF_FFFF_8000_0006))
 STATES = states(33, {0: 0, PC: 0}, 64)
