@@ -45,7 +45,8 @@ def wakeups(run: Run) -> Iterator[Figure]:
 
 def lock_contention(run: Run) -> Iterator[Figure]:
     waited = run.between("tracing", "locks").total()
-    yield Figure("waits, by lock:contention_begin", waited, run.event("contention_begin"))
+    known = run.traced(r"contention_begin: \S+ \(flags=(?!SPIN\|MUTEX)")  # who spins for a mutex begins again to sleep
+    yield Figure("waits, by lock:contention_begin", waited, known)
 
 
 def cpudist(run: Run) -> Iterator[Figure]:
@@ -122,14 +123,13 @@ def oomkill(run: Run) -> Iterator[Figure]:
 
 
 def funccount(run: Run) -> Iterator[Figure]:
-    yield Figure(
-        "calls, by a kprobe of the guest's", run.between("tracing", "called")["vfs_read"], run.event("vfs_read")
-    )
+    if known := run.event("vfs_read"):
+        yield Figure("calls, by a kprobe of the guest's", run.between("tracing", "called")["vfs_read"], known)
 
 
 def funclatency(run: Run) -> Iterator[Figure]:
-    left = run.between("tracing", "left")["vfs_read"]
-    yield Figure("returns, by a kretprobe of the guest's", left, run.event("vfs_read_left"))
+    if known := run.event("vfs_read_left") or run.event("vfs_read"):
+        yield Figure("returns, by a kretprobe of the guest's", run.between("tracing", "left")["vfs_read"], known)
 
 
 def slow_initcalls(boot: Boot) -> Iterator[Figure]:

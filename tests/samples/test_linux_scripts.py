@@ -9,6 +9,7 @@ from click.testing import CliRunner
 
 from kinst.runtime.cli import run
 from tests.images import at_hand, real_image
+from tests.linux_scripts.checks import BY_PROBES
 from tests.linux_scripts.guest import FUNCTION, KERNELS
 from tests.linux_scripts.measures import BY_FUNCTION
 from tests.linux_scripts.scripts import ALL, compared
@@ -76,7 +77,7 @@ def test_each_compiles_alone(name: str) -> None:
 @pytest.mark.parametrize("name", at_hand(*KERNELS))
 def test_each_agrees_with_the_guest(name: str, tmp_path: Path) -> None:
     figures = list(compared(name, tmp_path))
-    assert {script for script, _ in figures} == ALL
+    assert ALL - {script for script, _ in figures} <= (BY_PROBES if name == "linux-riscv64" else frozenset())
     assert [one for one in figures if not one[1].agrees] == []
 
 

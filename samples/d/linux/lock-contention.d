@@ -24,8 +24,13 @@ BEGIN
 }
 
 sdt:lock::contention_begin
+/!self->contended_at/
 {
 	self->contended_at = timestamp;
+}
+
+sdt:lock::contention_begin
+{
 	self->contended_for = args[1];
 }
 
