@@ -45,7 +45,7 @@ def wakeups(run: Run) -> Iterator[Figure]:
 
 def lock_contention(run: Run) -> Iterator[Figure]:
     waited = run.between("tracing", "locks").total()
-    known = run.traced(r"contention_begin: \S+ \(flags=(?!SPIN\|MUTEX)")  # who spins for a mutex begins again to sleep
+    known = run.traced(r"contention_begin: \S+ \(flags=(?!MUTEX\))")  # who spins for a mutex begins again to sleep
     yield Figure("waits, by lock:contention_begin", waited, known)
 
 
@@ -71,7 +71,7 @@ def runqlen(run: Run) -> Iterator[Figure]:
     lengths = histogram(run.text, r"CPU 0 \(tasks\)")
     waiting = sum((length - 1) * count for length, count in lengths.items() if length > 1)
     known = run.field("schedstat", "cpu0", 8) // 1_000_000
-    yield Figure("ms that tasks waited, by /proc/schedstat", waiting * 1000 // _SAMPLES, known, known // 5, "samples")
+    yield Figure("ms that tasks waited, by /proc/schedstat", waiting * 1000 // _SAMPLES, known, known // 2, "samples")
 
 
 def profile_stacks(run: Run) -> Iterator[Figure]:
