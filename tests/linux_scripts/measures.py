@@ -82,14 +82,14 @@ def profile_stacks(run: Run) -> Iterator[Figure]:
 
 def page_faults(run: Run) -> Iterator[Figure]:
     known = run.field("vmstat", "pgfault", 1)
-    why = "a kernel thread fills a new program's stack"
-    yield Figure("page faults, by /proc/vmstat", run.between("vmstat", "faults")[""], known, known // 100, why)
+    why = "a new program's stack is no task's; what is tried again is counted once or twice"
+    yield Figure("page faults, by /proc/vmstat", run.between("vmstat", "faults")[""], known, known // 50, why)
 
 
 def page_allocations(run: Run) -> Iterator[Figure]:
     known = run.gained("vmstat", r"^pgalloc_\w+ (\d+)$")
     why = "pages that are asked for in bulk"
-    yield Figure("pages, by /proc/vmstat", run.between("vmstat", "pages")[""], known, known // 50, why)
+    yield Figure("pages, by /proc/vmstat", run.between("vmstat", "pages")[""], known, known // 20, why)
 
 
 def cachestat(run: Run) -> Iterator[Figure]:
