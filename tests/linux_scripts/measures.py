@@ -46,7 +46,7 @@ def wakeups(run: Run) -> Iterator[Figure]:
 def lock_contention(run: Run) -> Iterator[Figure]:
     waited = run.between("tracing", "locks").total()
     known = run.traced(r"contention_begin: \S+ \(flags=(?!MUTEX\))")  # who spins for a mutex begins again to sleep
-    yield Figure("waits, by lock:contention_begin", waited, known)
+    yield Figure("waits, by lock:contention_begin", waited, known, known // 20, "a wait counts when it ends")
 
 
 def cpudist(run: Run) -> Iterator[Figure]:
