@@ -63,6 +63,11 @@ def test_each_is_one_line(name: str, arguments: list[object], message: str) -> N
         ("kinst-list", [SAMPLE.with_name("kernel-riscv.elf")], "No such file or directory; nearest kernel-riscv64.elf"),
         ("kinst-run", ["-n", "BGIN { exit(0); }"], ":::BGIN does not match any probes: nearest BEGIN"),
         ("kinst-run", ["-n", "BEGIN", "-x", "bufpolicy=rng"], "specified option: it is one of ring, fill, switch"),
+        (
+            "kinst-run",
+            ["-n", "uprobe:/bin/sh:main"],
+            "does not match any probes: uprobe:/bin/sh:main:entry is what bpftrace calls uprobe:/bin/sh:main",
+        ),
     ],
 )
 def test_what_was_probably_meant(name: str, arguments: list[object], message: str) -> None:
@@ -78,7 +83,6 @@ def test_what_was_probably_meant(name: str, arguments: list[object], message: st
         ("kprobe::kmalloc:entry", "fbt::kmalloc:entry is what bpftrace calls kprobe:kmalloc"),
         ("kprobe:kmalloc+0x10", "kinst::kmalloc:0x10 is what bpftrace calls kprobe:kmalloc+0x10"),
         ("kretprobe:kmalloc", "fbt::kmalloc:return is what bpftrace calls kretprobe:kmalloc"),
-        ("uprobe:/bin/sh:main", "uprobe:/bin/sh:main:entry is what bpftrace calls uprobe:/bin/sh:main"),
         ("tracepoint:sched:sched_switch",
          "sdt:sched::sched_switch is what bpftrace calls tracepoint:sched:sched_switch"),
         ("tracepoint:syscalls:sys_enter_openat",
