@@ -30,7 +30,7 @@ coverage_options: Final = together(
         "all functions and blocks with counts (kinst-diff compares and adds them up), .html a page with "
         "functions, and the source line by line. Programs in user mode are left out. With or without D programs, also "
         "with --call.",
-        brief="Write which code ran: FILE.info, .drcov, .json, .html.",
+        brief="Which code ran: FILE.info, .drcov, .json or .html.",
     ),
     option(
         "--coverage-format",
