@@ -71,7 +71,7 @@ def test_names_of_one_inode_are_one_file() -> None:
         (archive([Entry("a", FILE, b"abcdefgh")])[:115], "longer than the archive"),
         (archive([Entry("a", FILE)]).replace(b"070701", b"07070x", 1), "no cpio header at byte 0"),
         (archive([Entry("a", FILE)]) + b"tail", "no cpio archive at byte"),
-        (gzip.compress(gzip.compress(b"")), "compressed more than once"),
+        (gzip.compress(gzip.compress(b"", mtime=0), mtime=0), "compressed more than once"),
         (b"070701" + b"0" * 104, "a name of 0 bytes"),
     ],
 )
