@@ -89,7 +89,9 @@ def test_a_module_adds_types_and_the_image_goes_first(folder: Path) -> None:
     enumerators = [types.enumerator(name) for name in ("ON", "EXTRA", "nosuch")]
     assert [found and found[1] for found in enumerators] == [7, 5, None]
     assert types.symbol("extra") is None  # it is nowhere: nobody loaded it
-    assert types.function("use", "extra") is None
+    used = types.function("use", "extra")
+    assert used is not None and (size_of(used.result), used.parameters) == (4, ())
+    assert types.function("use") is None and types.function("find", "extra") is None
 
 
 def test_a_program_names_what_is_apart(folder: Path) -> None:
