@@ -64,6 +64,7 @@ fbt::show_schedstat:entry
     printa("turns %@d\n", @turns);
     printa("on_cpu %@d\n", @on_cpu_ns);
     printa("waits %@d\n", @run_queue_ns);
+    printa("CPU %d (tasks)%@d\n", @run_queue_length);
     printf(">\n");
 }
 fbt::shmem_statfs:entry { printf("<statfs\n"); printa("objects %A %@d\n", @objects); printf(">\n"); }
@@ -127,7 +128,9 @@ class Guest:
         argument, readings = (FUNCTION, FUNCTION_READINGS) if of_functions else (_ENOUGH, READINGS)
         text, seen = self._run(*self._typing("^=events"), *words, "-n", readings, argument=argument)
         if not plain[0].startswith(seen):
-            raise RuntimeError(f"{self.name}: the guest prints something else when scripts run")
+            shown = zip(plain[0].splitlines(), seen.splitlines(), strict=False)
+            other = next((f"{line!r}, not {own!r}" for own, line in shown if own != line), "more than without")
+            raise RuntimeError(f"{self.name}: the guest prints something else when scripts run: {other}")
         return Run(text, *plain)
 
     def _typing(self, until: str) -> tuple[str, ...]:

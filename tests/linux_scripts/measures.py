@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from tests.linux_scripts.checks import Check
-from tests.linux_scripts.told import Boot, Figure, Run, histogram, rows
+from tests.linux_scripts.told import Boot, Figure, Run, rows
 
 _KINDS: Final = ("hi", "timer", "net_tx", "net_rx", "block", "irq_poll", "tasklet", "sched", "hrtimer", "rcu")
 _SAMPLES: Final = 997  # a second
@@ -68,10 +68,10 @@ def off_cpu_stacks(run: Run) -> Iterator[Figure]:
 
 
 def runqlen(run: Run) -> Iterator[Figure]:
-    lengths = histogram(run.text, r"CPU 0 \(tasks\)")
+    lengths = run.distribution("schedstat", r"CPU 0 \(tasks\)")
     waiting = sum((length - 1) * count for length, count in lengths.items() if length > 1)
     known = run.field("schedstat", "cpu0", 8) // 1_000_000
-    yield Figure("ms that tasks waited, by /proc/schedstat", waiting * 1000 // _SAMPLES, known, known // 2, "samples")
+    yield Figure("ms that tasks waited, by /proc/schedstat", waiting * 1000 // _SAMPLES, known, known // 5, "samples")
 
 
 def profile_stacks(run: Run) -> Iterator[Figure]:

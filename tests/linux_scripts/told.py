@@ -47,6 +47,11 @@ class Run:
         after, before = (_rows(text, row) for text in (last, first))
         return Counter({key: after[key] - before[key] for key in after if after[key] != before[key]})
 
+    def distribution(self, reading: str, heading: str) -> Counter[int]:
+        """What a distribution gained between two readings, by value."""
+        before, after = (histogram(text, heading) for text in self._bounds(reading))
+        return Counter({value: count - before.get(value, 0) for value, count in after.items()})
+
     def window(self) -> str:
         """What was printed while the guest traced itself."""
         _, begin, *_, end = [found.span() for found in re.finditer(r"^<tracing\n(.*\n)*?>$", self.text, re.MULTILINE)]
