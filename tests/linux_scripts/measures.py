@@ -9,13 +9,14 @@ from tests.linux_scripts.told import Boot, Figure, Run, rows
 
 _KINDS: Final = ("hi", "timer", "net_tx", "net_rx", "block", "irq_poll", "tasklet", "sched", "hrtimer", "rcu")
 _SAMPLES: Final = 997  # a second
+_MEANWHILE: Final = "one more may come while the kernel adds them up"
 
 
 def softirqs(run: Run) -> Iterator[Figure]:
     counted = run.between("stat", "softirqs")
     for index, kind in enumerate(_KINDS):
         if known := run.field("stat", "softirq", 2 + index):
-            yield Figure(f"{kind}, by /proc/stat", counted[kind], known)
+            yield Figure(f"{kind}, by /proc/stat", counted[kind], known, 1, _MEANWHILE)
     entered = run.between("tracing", "softirqs").total()
     yield Figure("all, by irq:softirq_entry", entered, run.event("softirq_entry"))
 
@@ -25,7 +26,7 @@ def hardirqs(run: Run) -> Iterator[Figure]:
     yield Figure("handlers, by irq:irq_handler_entry", handled, run.event("irq_handler_entry"))
     for name, count in run.between("stat", "irqs").items():
         number = int(name.split()[0])
-        yield Figure(f"interrupt {name}, by /proc/stat", count, run.field("stat", "intr", 2 + number))
+        yield Figure(f"interrupt {name}, by /proc/stat", count, run.field("stat", "intr", 2 + number), 1, _MEANWHILE)
 
 
 def timers(run: Run) -> Iterator[Figure]:
