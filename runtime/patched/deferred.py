@@ -31,9 +31,10 @@ from kinst.runtime.paging.walker import PageFault
 from kinst.runtime.patched.block_sites import BlockSites
 from kinst.runtime.patched.moved_trampolines import MovedTrampolines
 from kinst.runtime.patched.sites import SiteTable
+from kinst.runtime.patched.written_sites import WrittenSites
 from kinst.runtime.trap.trap import Hit
 from kinst.targets.columns import unique
-from kinst.targets.instruction import Flow, Instructions, Reason, Verdict
+from kinst.targets.instruction import Instructions, Reason
 from kinst.targets.manifest.packed import Method
 from kinst.targets.values import dataclass
 
@@ -105,10 +106,10 @@ class DeferredSites:
         self._space, self._memory = system.space, system.memory
         self._engine, self._trap = system.engine, system.trap
         self._rows = np.flatnonzero(sites.manifest.is_deferred)
-        self._now = sites.manifest.sites[self._rows].copy()  # their records, with the instructions that are there now
-        self._target = np.zeros(len(self._rows), np.uint64)  # of those that are branches
+        self._written = WrittenSites(sites.manifest.sites[self._rows], sites, self._dissector, system)
+        self._now, self._target = self._written.now, self._written.target
+        self._reason = self._written.reason  # of wanted sites: why they are not armed
         self._is_armed = np.zeros(len(self._rows), np.bool_)
-        self._reason = np.zeros(len(self._rows), np.uint8)  # why a wanted site is not armed
         self._out_of_reach: list[tuple[int, np.void]] = []  # (index, original) of sites that can have no trampoline
         self._number = {row: index for index, row in enumerate(self._rows.tolist())}
         self._hits: dict[int, list[int]] = {}  # index -> the addresses at which the site was hit
@@ -295,22 +296,7 @@ class DeferredSites:
         return rows, [replace(text, ranges=text.ranges[is_new])] if is_new.any() else []
 
     def _note(self, rows: NDArray[np.intp], code: NDArray[np.uint8], address: int, found: Instructions) -> None:
-        wanted = self._now["address"][rows]
-        at = np.minimum(np.searchsorted(found.address, wanted), max(len(found) - 1, 0))
-        here = found.address[at] == wanted if len(found) else np.zeros(len(rows), np.bool_)
-        rows, at = rows[here], at[here]
-        for name in ("size", "kind", "verdict", "flow"):
-            self._now[name][rows] = getattr(found, name)[at]
-        self._target[rows] = found.target[at]
-        is_return = self._sites.manifest.sites["flow"][self._rows[rows]] == Flow.RETURN
-        # Linux writes a jump to its return thunk over a return: that is a return, not a tail call.
-        self._now["flow"][rows[is_return & (found.flow[at] == Flow.JUMP)]] = Flow.RETURN
-        padded = np.concatenate([code, np.zeros(16, np.uint8)])
-        places = (found.address[at] - np.uint64(address)).astype(np.int64)
-        original = padded[places[:, None] + np.arange(16)]
-        original[np.arange(16) >= found.size[at][:, None]] = 0
-        self._now["original"][rows] = original.view("V16")[:, 0]
-        self._reason[rows] = np.where(found.verdict[at] == Verdict.REFUSE, found.reason[at], Reason.NONE)
+        rows = self._written.note(rows, code, address, found)
         for index, original in self._out_of_reach:
             if index in rows and self._now["original"][index] == original:
                 self._reason[index] = Reason.OUT_OF_REACH
@@ -375,29 +361,10 @@ class DeferredSites:
         record = self._now[index]
         instruction = record["original"].tobytes()[: int(record["size"])]
         if self._trampolines is None:
-            return self._fill(index, own)
+            return self._written.fill(index, own)
         # By the address as well: a slot that jumps back serves one. And by the instruction: code is switched back and
         # forth.
         slot = self._slots.get((pc, instruction)) or self._trampolines.slot(int(record["kind"]), instruction, pc)
         if slot is not None:
             self._slots[pc, instruction] = slot
-        return slot
-
-    def _fill(self, index: int, slot: int) -> int | None:
-        """Put the site's instruction into its own slot."""
-        record = self._now[index : index + 1]
-        # With breakpoints at the end the slot of the file serves: only its instruction is another.
-        columns = {name: record[name] for name in ("address", "size", "kind", "flow", "verdict")}
-        row = Instructions(
-            target=self._target[index : index + 1], function=record["function"].view(np.int32),
-            reason=np.zeros(1, np.uint8), **columns,
-        )  # fmt: skip
-        original = np.ascontiguousarray(record["original"]).view(np.uint8).reshape(1, 16)
-        made = self._dissector.trampolines(row, original, np.array([slot], np.uint64))
-        if made.reason[0]:
-            return None
-        code = self._sites.slot_bytes(made.code).tobytes()
-        if self._space.fetch(slot, len(code)) != code:
-            self._space.fill_overlay(slot, code)
-            self._engine.forget_code(slot, len(code))
         return slot

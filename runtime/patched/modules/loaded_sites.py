@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 from kinst.rewriter.arch.registry import dissector
 from kinst.rewriter.derive import disjoint
 from kinst.runtime.patched.moved_trampolines import MovedTrampolines
+from kinst.runtime.patched.written_sites import WrittenSites
 from kinst.runtime.trap.trap import Hit
 from kinst.targets.errors import MachineError
-from kinst.targets.instruction import Flow, Instructions, Reason, Verdict
+from kinst.targets.instruction import Reason, Verdict
 from kinst.targets.manifest.packed import Method
 
 if TYPE_CHECKING:
@@ -83,9 +84,7 @@ class LoadedSites:
         self._space, self._memory = system.space, system.memory
         self._dissector = dissector(system.arch)
         count = len(table.manifest.sites)
-        self._now = table.manifest.sites.copy()  # with the instructions that are in memory
-        self._target = np.zeros(count, np.uint64)  # of those that were decoded there, as addresses in the file
-        self._reason = np.zeros(count, np.uint8)  # why a site cannot be probed as it is
+        self._written = self._as_in_file()  # with what is in memory; addresses are those in the file
         self._place = np.zeros(count, np.uint64)  # where each is; 0: nowhere
         self._is_armed = np.zeros(count, np.bool_)  # which have a breakpoint in memory
         self._rows: dict[int, int] = {}  # by place
@@ -99,14 +98,13 @@ class LoadedSites:
         self.leave()
         self.module, self._distances, self.has_arrived = module, distances, True
         sites = self.table.manifest.sites
-        self._now, self._target = sites.copy(), np.zeros(len(sites), np.uint64)
-        self._reason = np.zeros(len(sites), np.uint8)
+        self._written = self._as_in_file()
         self._place = np.zeros(len(sites), np.uint64)
         for region, distance in self._regions():
             inside = self._inside(region)
             self._place[inside] = sites["address"][inside] + np.uint64(distance % (1 << 64))
             self._look(region, distance, inside)
-        self._reason[self._place == _NOWHERE] = Reason.NO_FUNCTION
+        self._written.reason[self._place == _NOWHERE] = Reason.NO_FUNCTION
         self._rows = {at: row for row, at in enumerate(self._place.tolist()) if at}
         self._update()
 
@@ -122,6 +120,9 @@ class LoadedSites:
         self.module = None
         self._rows, self._distances = {}, {}
         self._hits.clear()
+
+    def _as_in_file(self) -> WrittenSites:
+        return WrittenSites(self.table.manifest.sites, self.table, self._dissector, self._system)
 
     def _regions(self) -> "Iterator[tuple[CodeRegion, int]]":
         """The sections of code that are in memory, and how far they are from their addresses in the file."""
@@ -144,37 +145,19 @@ class LoadedSites:
         code = np.frombuffer(self._space.fetch(region.address + distance, region.size), np.uint8)
         records = self.table.manifest.sites[rows]
         is_deferred = records["verdict"] == Verdict.DEFER
-        self._reason[rows[~is_deferred & ~_alike(records, code, region.address)]] = Reason.NO_BOUNDARY
+        self._written.reason[rows[~is_deferred & ~_alike(records, code, region.address)]] = Reason.NO_BOUNDARY
         deferred = rows[is_deferred]
-        self._reason[deferred] = Reason.NO_BOUNDARY
+        self._written.reason[deferred] = Reason.NO_BOUNDARY
         functions = self.table.manifest.functions[np.unique(self.table.manifest.sites["function"][deferred])]
         for some in disjoint(functions["address"], functions["size"]):
             low = (functions["address"][some] - np.uint64(region.address)).astype(np.int64)
             ranges = np.stack([low, low + functions["size"][some].astype(np.int64)], axis=1)
-            self._note(deferred, code, region.address, self._dissector.dissect(code, region.address, ranges))
-
-    def _note(self, rows: NDArray[np.intp], code: NDArray[np.uint8], address: int, found: Instructions) -> None:
-        """Take over the instructions that are at sites."""
-        wanted = self._now["address"][rows]
-        at = np.minimum(np.searchsorted(found.address, wanted), max(len(found) - 1, 0))
-        here = found.address[at] == wanted if len(found) else np.zeros(len(rows), np.bool_)
-        rows, at = rows[here], at[here]
-        is_return = self.table.manifest.sites["flow"][rows] == Flow.RETURN
-        for name in ("size", "kind", "verdict", "flow"):
-            self._now[name][rows] = getattr(found, name)[at]
-        # Linux writes a jump to its return thunk over a return: that is a return, not a tail call.
-        self._now["flow"][rows[is_return & (found.flow[at] == Flow.JUMP)]] = Flow.RETURN
-        self._target[rows] = found.target[at]
-        padded = np.concatenate([code, np.zeros(_WIDTH, np.uint8)])
-        places = (found.address[at] - np.uint64(address)).astype(np.int64)
-        original = padded[places[:, None] + np.arange(_WIDTH)]
-        original[np.arange(_WIDTH) >= found.size[at][:, None]] = 0
-        self._now["original"][rows] = original.view("V16")[:, 0]
-        self._reason[rows] = np.where(found.verdict[at] == Verdict.REFUSE, found.reason[at], Reason.NONE)
+            found = self._dissector.dissect(code, region.address, ranges)
+            self._written.note(deferred, code, region.address, found)
 
     def left_alone(self) -> str:
         """How many sites of enabled probes have no breakpoint, and why; empty: all have one."""
-        reasons = Counter(self._reason[self.table.active_sites].tolist())
+        reasons = Counter(self._written.reason[self.table.active_sites].tolist())
         found = ((count, Reason(number).text.partition(":")[0]) for number, count in reasons.items() if number)
         return ", ".join(f"{count:,} {text}" for count, text in sorted(found, reverse=True))
 
@@ -191,7 +174,7 @@ class LoadedSites:
         module = self.module
         if module is None:
             return
-        wanted = self.table.active_sites & (self._reason == Reason.NONE)
+        wanted = self.table.active_sites & (self._written.reason == Reason.NONE)
         gone = self._freed(module)
         wanted &= ~gone
         self._is_armed &= ~gone
@@ -208,9 +191,9 @@ class LoadedSites:
     def _write(self, chosen: NDArray[np.bool_], *, is_armed: bool) -> None:
         """Write to sites where memory has what it should have."""
         for row in np.flatnonzero(chosen).tolist():
-            place, size = int(self._place[row]), int(self._now["size"][row])
+            place, size = int(self._place[row]), int(self._written.now["size"][row])
             armed = self.table.armed_bytes[size]
-            own = self._now["original"][row].tobytes()[: len(armed)]
+            own = self._written.now["original"][row].tobytes()[: len(armed)]
             before, after = (own, armed) if is_armed else (armed, own)
             self._is_armed[row] = self._exchange(place, before, after) and is_armed
 
@@ -239,8 +222,8 @@ class LoadedSites:
         found = bytearray(content)
         first, end = np.uint64(max(address - _WIDTH, 0)), np.uint64(address + len(content))
         for row in np.flatnonzero(self._is_armed & (self._place >= first) & (self._place < end)).tolist():
-            armed = self.table.armed_bytes[int(self._now["size"][row])]
-            own, start = self._now["original"][row].tobytes(), int(self._place[row]) - address
+            armed = self.table.armed_bytes[int(self._written.now["size"][row])]
+            own, start = self._written.now["original"][row].tobytes(), int(self._place[row]) - address
             for index in range(max(0, -start), min(len(armed), len(found) - start)):
                 if found[start + index] == armed[index]:
                     found[start + index] = own[index]
@@ -267,7 +250,7 @@ class LoadedSites:
         return hit
 
     def _site(self, row: int, pc: int) -> "Site":
-        record, target = self._now[row], int(self._target[row])
+        record, target = self._written.now[row], int(self._written.target[row])
         if self.table.manifest.sites["verdict"][row] != Verdict.DEFER:
             site = self.table.site(row)
         else:
@@ -285,31 +268,13 @@ class LoadedSites:
 
     def _slot(self, row: int, pc: int, own: int) -> int | None:
         """A trampoline for the instruction that is at a site."""
-        record = self._now[row]
+        record = self._written.now[row]
         instruction = record["original"].tobytes()[: int(record["size"])]
         if self._trampolines is not None:
             return self._trampolines.slot(int(record["kind"]), instruction, pc)
         if self.table.manifest.sites["verdict"][row] != Verdict.DEFER:
             return own
-        return self._filled(row, own)
-
-    def _filled(self, row: int, slot: int) -> int | None:
-        """The site's own slot, with its instruction of now."""
-        record = self._now[row : row + 1]
-        columns = {name: record[name] for name in ("address", "size", "kind", "flow", "verdict")}
-        instruction = Instructions(
-            target=self._target[row : row + 1], function=record["function"].view(np.int32),
-            reason=np.zeros(1, np.uint8), **columns,
-        )  # fmt: skip
-        original = np.ascontiguousarray(record["original"]).view(np.uint8).reshape(1, _WIDTH)
-        made = self._dissector.trampolines(instruction, original, np.array([slot], np.uint64))
-        if made.reason[0]:
-            return None
-        code = self.table.slot_bytes(made.code).tobytes()
-        if self._space.fetch(slot, len(code)) != code:
-            self._space.fill_overlay(slot, code)
-            self._system.engine.forget_code(slot, len(code))
-        return slot
+        return self._written.fill(row, own)
 
 
 def _alike(records: NDArray[np.void], code: NDArray[np.uint8], address: int) -> NDArray[np.bool_]:
