@@ -263,10 +263,8 @@ class QilingMachine:
         self._hook_system_instructions(unicorn.arm64_const.UC_ARM64_INS_SYS, TLBI_OF_ADDRESSES, invalidate)
 
     def _hook_system_instructions(self, kind: int, wanted: Iterable[Encoding], handle: Any) -> None:
-        alone = (
-            None if kind == unicorn.arm64_const.UC_ARM64_INS_SYS else self._counting.alone
-        )  # a flush asks for no time
-        chosen = SystemInstructionFilter(wanted, handle, alone)
+        is_flush = kind == unicorn.arm64_const.UC_ARM64_INS_SYS  # which asks for no time
+        chosen = SystemInstructionFilter(wanted, handle, None if is_flush else self._counting.alone)
         self._kept.append(chosen)
         self.hook(const.UC_HOOK_INSN, *chosen.callback(), ctypes.c_int(kind))
 

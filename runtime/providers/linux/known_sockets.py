@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from kinst.runtime.providers.linux.packets import COMMON, INET, SOCKET, Packet, Packets
+from kinst.runtime.providers.linux.packets import INET, Packet, Packets
 
 _LISTEN, _CLOSED = 10, 7
 _PORT: Final = 2
@@ -20,7 +20,7 @@ class KnownSockets:
 
     def changed(self, socket: int, state: int) -> None:
         """A socket gets a state: from now on it listens, or no longer does."""
-        port = self._common(socket, "skc_num")
+        port = self._packets.common(socket, "skc_num")
         if state == _LISTEN:
             self._listening[port] = socket
         elif state == _CLOSED and self._listening.get(port) == socket:
@@ -29,7 +29,7 @@ class KnownSockets:
     def sent(self, packet: Packet, socket: int) -> None:
         """A socket sends a segment."""
         local, remote = (self._packets.big_endian(packet.carried + at, _PORT) for at in (0, _PORT))
-        if local and self._common(socket, "skc_num") == local:
+        if local and self._packets.common(socket, "skc_num") == local:
             self._connected[local, remote, *self._addresses(packet)] = socket
 
     def of(self, packet: Packet) -> int:
@@ -38,16 +38,10 @@ class KnownSockets:
         theirs, ours = self._addresses(packet)
         socket = self._connected.get((local, remote, ours, theirs), 0)
         # Its memory may be another socket's by now.
-        if socket and (self._common(socket, "skc_num"), self._remote(socket)) == (local, remote):
+        if socket and (self._packets.common(socket, "skc_num"), self._packets.remote_port(socket)) == (local, remote):
             return socket
         return self._listening.get(local, 0)
 
     def _addresses(self, packet: Packet) -> tuple[bytes, bytes]:
         size = 4 if packet.family == INET else 16
         return self._packets.content(packet.source, size), self._packets.content(packet.destination, size)
-
-    def _remote(self, socket: int) -> int:
-        return int.from_bytes(self._common(socket, "skc_dport").to_bytes(_PORT, "little"), "big")
-
-    def _common(self, socket: int, member: str) -> int:
-        return self._packets.number(socket, SOCKET, COMMON, member)

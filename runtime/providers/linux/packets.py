@@ -59,6 +59,14 @@ class Packets:
         """A byte of memory. Raises Fault."""
         return self._host.memory.load(address, 1)
 
+    def common(self, socket: int, member: str) -> int:
+        """A member of what all kinds of sockets have (struct sock_common)."""
+        return self.number(socket, SOCKET, COMMON, member)
+
+    def remote_port(self, socket: int) -> int:
+        """The port of the other end, which a socket has as packets do."""
+        return int.from_bytes(self.common(socket, "skc_dport").to_bytes(2, "little"), "big")
+
     def big_endian(self, address: int, size: int) -> int:
         """A number in a packet; 0 where there is no memory."""
         return int.from_bytes(self.content(address, size), "big")

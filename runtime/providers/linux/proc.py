@@ -11,7 +11,7 @@ from typing import Final
 from kinst.runtime.providers.events import Event, EventsProvider, Numbers, Place, Values, function, given, tracepoint
 from kinst.runtime.providers.host import ProviderHost
 from kinst.runtime.providers.linux.entered import as_int
-from kinst.runtime.providers.linux.tasks import LWP, PROCESS, TASK
+from kinst.runtime.providers.linux.tasks import LWP, PROCESS, TASK, is_first
 from kinst.runtime.providers.provider import Argument
 from kinst.runtime.providers.structures import Structures
 
@@ -52,11 +52,11 @@ class _Tasks:
     def created(self, at: Numbers) -> Sequence[int] | None:
         """sched_process_fork(parent, child): the child, its parent."""
         parent, child = at(0), at(1)
-        return (child, parent) if self._is_first(child) else None
+        return (child, parent) if is_first(self._number, child) else None
 
     def ended(self, at: Numbers) -> Sequence[int] | None:
         """sched_process_exit(task): how it ended."""
-        if not self._is_first(at(0)):
+        if not is_first(self._number, at(0)):
             return None
         code = self._number(at(0), TASK, "exit_code")
         if not code & _SIGNAL:
@@ -87,7 +87,7 @@ class _Tasks:
     def started(self, at: Numbers) -> Sequence[int] | None:
         """schedule_tail(), which a new task runs first."""
         task = self._running.get(at.firing.cpu, 0)
-        return () if task and self._is_first(task) else None
+        return () if task and is_first(self._number, task) else None
 
     def faulted(self, at: Numbers) -> Sequence[int] | None:
         """force_sig_info_to_task(information, task, handler): the fault, and more about it."""
@@ -96,9 +96,6 @@ class _Tasks:
             return None
         by_code, other = _FAULTS[signal]
         return by_code.get(as_int(self._number(at(0), _SIGINFO, "si_code")), other), at(0)
-
-    def _is_first(self, task: int) -> bool:
-        return self._number(task, TASK, "pid") == self._number(task, TASK, "tgid")
 
 
 _sent: Final = given(2, 2, 0)

@@ -7,7 +7,7 @@ from typing import Final
 
 from kinst.runtime.providers.events import Event, EventsProvider, Numbers, Place, function, given, tracepoint
 from kinst.runtime.providers.host import ProviderHost
-from kinst.runtime.providers.linux.entered import Calls
+from kinst.runtime.providers.linux.entered import Calls, as_int
 from kinst.runtime.providers.linux.tasks import LWP, PROCESS, TASK
 from kinst.runtime.providers.provider import Argument
 from kinst.runtime.providers.structures import Structures
@@ -19,7 +19,6 @@ _CLASSES: Final = ("fair", "rt", "dl", "idle", "stop", "scx")
 _CHANGING: Final = ("set_user_nice", "__sched_setscheduler", "rt_mutex_setprio")
 _SWITCH: Final = "sched_switch"
 _TRUE: Final = 0xFF  # the byte of a bool
-_PRIORITIES: Final = 1 << 32
 
 
 class Switches:
@@ -58,7 +57,7 @@ class _Priorities:
     def _changed(self, kept: Sequence[int], _result: int) -> Sequence[int] | None:
         task, before = kept
         now = self._of(task)
-        return None if now == before else (task, task, now - _PRIORITIES if now >= _PRIORITIES // 2 else now)
+        return None if now == before else (task, task, as_int(now))
 
 
 def _ticked(at: Numbers) -> Sequence[int] | None:

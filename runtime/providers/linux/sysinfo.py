@@ -8,7 +8,7 @@ from typing import Final
 from kinst.runtime.providers.events import Event, EventsProvider, Numbers, Place, function, tracepoint
 from kinst.runtime.providers.host import ProviderHost
 from kinst.runtime.providers.linux.sched import Switches
-from kinst.runtime.providers.linux.tasks import TASK
+from kinst.runtime.providers.linux.tasks import TASK, is_first
 from kinst.runtime.providers.provider import Argument
 from kinst.runtime.providers.structures import Structures
 
@@ -44,7 +44,7 @@ class _Tasks:
 
     def forked(self, at: Numbers) -> Sequence[int] | None:
         """sched_process_fork(parent, child), of a process."""
-        return _ONE if self._number(at(1), TASK, "pid") == self._number(at(1), TASK, "tgid") else None
+        return _ONE if is_first(self._number, at(1)) else None
 
     def preempted(self, at: Numbers) -> Sequence[int] | None:
         """sched_switch(is_preempted, task, next)."""

@@ -102,9 +102,8 @@ class _Connections:
         socket, old, new = at(0), at(1), at(2)
         if self._number(socket, SOCKET, "sk_protocol") != TCP:
             return None
-        local, family = self._common(socket, "skc_num"), self._common(socket, "skc_family")
-        remote = int.from_bytes(self._common(socket, "skc_dport").to_bytes(2, "little"), "big")
-        ends = _Ends(family, (local, remote), self._addresses(socket, family))
+        local, family = self._packets.common(socket, "skc_num"), self._packets.common(socket, "skc_family")
+        ends = _Ends(family, (local, self._packets.remote_port(socket)), self._addresses(socket, family))
         last = _STATES.get(old, _CLOSED) + _BIAS
         return (0, socket, 0, socket, 0, last, *self._connection(socket, ends, _STATES.get(new, _CLOSED)))
 
@@ -129,22 +128,19 @@ class _Connections:
         facts = (state + _BIAS) << 48 | ends.family << 32 | local << 16 | remote
         return (facts, socket if self._is_whole(socket, local) else 0, *ends.addresses)
 
-    def _common(self, socket: int, member: str) -> int:
-        return self._number(socket, SOCKET, COMMON, member)
-
     def _addresses(self, socket: int, family: int) -> tuple[int, int]:
         names = ("skc_v6_rcv_saddr", "skc_v6_daddr") if family == INET6 else ("skc_rcv_saddr", "skc_daddr")
         first, second = (self._packets.member(socket, SOCKET, COMMON, name) for name in names)
         return first, second
 
     def _state(self, socket: int) -> int:
-        return _STATES.get(self._common(socket, "skc_state"), _CLOSED)
+        return _STATES.get(self._packets.common(socket, "skc_state"), _CLOSED)
 
     def _is_whole(self, socket: int, port: int) -> bool:
         """Whether a socket is that of the connection: requests, and what is left at the end, are no whole ones, and
         answers that belong to none go through one of the machine's own, without a port."""
-        state = self._common(socket, "skc_state")
-        has_port = port and self._common(socket, "skc_num") == port
+        state = self._packets.common(socket, "skc_state")
+        has_port = port and self._packets.common(socket, "skc_num") == port
         return bool(has_port) and state not in (_TIME_WAIT, _NEW_SYN_RECV)
 
     def _has(self, packet: Packet, wanted: int) -> bool:
