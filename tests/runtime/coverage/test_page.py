@@ -47,6 +47,9 @@ def test_lines_and_functions_are_those_of_lcov(tmp_path: Path, monkeypatch: pyte
     files = {file for file, at in shown}
     assert shown == {key: count for key, count in wanted.items() if key[0] in files}
     assert files == {file for (file, _), count in wanted.items() if count}
+    texts = [re.sub(r"</[su]>$", "", text) for line in lines for _, text in _COUNTED.findall(line)]
+    assert any("&gt;" in text for text in texts)
+    assert [text for text in texts if "<" in text or ">" in text] == []
     done = command("diff", "--sum", tmp_path / "a.json", tmp_path / "a.json", "-o", both)
     assert done.returncode == 0, done.stderr
     assert "<th scope=row>hash_bytes</th><td>2</td>" in both.read_text()

@@ -114,7 +114,7 @@ def test_what_is_found_is_what_is_there(drawn: list[tuple[int, int, bool]], widt
     assert found.space_of(memory.put(struct.pack("<3Q", 0, 0, space))) == space
     files = [one for one in areas if one.file]
     assert list(found.each(space)) == files
-    for address in range(0x400000 - PAGE, at + PAGE, PAGE // 2):
+    for address in (*range(0x400000 - PAGE, at + PAGE, PAGE // 2), *(one.end - 1 for one in areas)):
         assert found.at(space, address) == next((one for one in files if one.start <= address < one.end), None)
 
 
