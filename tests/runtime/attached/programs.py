@@ -1,5 +1,6 @@
 """C programs without libraries, built for a machine, and stock Qiling objects that run them."""
 
+import atexit
 import os
 import re
 import shutil
@@ -37,7 +38,9 @@ def built(machine: str, source: str, *options: str, hosted: bool = False) -> Pat
     if shutil.which(compiler) is None:
         assert not os.environ.get("KINST_REQUIRE_TOOLS"), f"no {compiler}"
         pytest.skip(f"no {compiler}")
-    image = Path(mkdtemp(prefix="attached-")) / Path(source).stem
+    folder = mkdtemp(prefix="attached-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    image = Path(folder, Path(source).stem)
     alone = () if hosted else ALONE
     subprocess.run([compiler, *OPTIONS, *alone, *options, str(HERE / source), "-o", str(image)], check=True)
     return image
