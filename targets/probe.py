@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 PROVIDERS: Final = ("dtrace", "fbt", "kinst", "profile", "sdt")
 WATCHING: Final = ("mem", "mmio", "trap", "vminfo")  # of the machine that runs the image, not of its code
-IN_PROGRAMS: Final = ("uprobe",)  # of programs that the image runs in user mode
+IN_PROGRAMS: Final = ("uprobe", "usdt")  # of programs that the image runs in user mode
 
 _FIELDS: Final = ("provider", "module", "function", "name")
 _MOST_BYTES: Final = 4096  # of a probe name: longer than any mangled symbol, far too short to hurt

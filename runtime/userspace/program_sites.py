@@ -39,6 +39,7 @@ class ProgramSite:
     flow: Flow
     kind: int
     is_emulated: bool
+    distances: tuple[int, ...] = ()  # no semaphores
 
 
 class ProgramSites:

@@ -19,6 +19,7 @@ from kinst.runtime.trap.arch.emulator import Emulation
 from kinst.runtime.trap.arch.registry import emulator
 from kinst.runtime.trap.faults import Fault, FaultKind
 from kinst.runtime.trap.trap import Enabling, Firing
+from kinst.runtime.userspace.enabled_sites import EnabledSites
 from kinst.runtime.userspace.guest_files import GuestFile, GuestFiles
 from kinst.runtime.userspace.program_sites import ENTRY, RETURN, ProgramSite, ProgramSites
 from kinst.runtime.userspace.user_code import Reached, UserCode
@@ -57,9 +58,9 @@ class UprobeProvider:
     def __init__(self, code: UserCode, files: GuestFiles, arch: ArchFacts) -> None:
         """No probe yet, and nothing is watched."""
         self._code, self._files, self._arch = code, files, arch
+        self._enabled = EnabledSites(code)
         self._program = cache(lambda file: ProgramSites(file.file, PurePosixPath(file.module).name, arch))
         self._probes: dict[int, _Probe] = {}
-        self._enablings: dict[int, dict[tuple[GuestFile, int], Reached]] = {}
         self._emulator = emulator(arch)
         self._at_entry = argument_at_entry(arch)
 
@@ -93,16 +94,13 @@ class UprobeProvider:
         self.disable(identifiers)
         for identifier in identifiers.tolist():
             probe = self._probes[identifier]
-            own = self._enablings[identifier] = {}
-            for site in probe.sites:
-                own[probe.guest_file, site.offset] = reached = self._reached(identifier, probe, site, action)
-                self._code.enable(probe.guest_file, site.offset, site.code, reached)
+            reached = (self._reached(identifier, probe, site, action) for site in probe.sites)
+            sites = ((probe.guest_file, site, called) for site, called in zip(probe.sites, reached, strict=True))
+            self._enabled.enable(identifier, sites)
 
     def disable(self, identifiers: Identifiers) -> None:
         """Watch it no more."""
-        for identifier in identifiers.tolist():
-            for (file, offset), reached in self._enablings.pop(identifier, {}).items():
-                self._code.disable(file, offset, reached)
+        self._enabled.disable(identifiers.tolist())
 
     def destroy(self, identifiers: Identifiers) -> None:
         """Forget these probes."""

@@ -19,12 +19,41 @@ from kinst.runtime.userspace.mappings import LinuxMappings
 from kinst.runtime.userspace.mappings import Mapping as FileMapping
 from kinst.runtime.userspace.restarts import Restarts
 from kinst.targets.arch.facts import ArchFacts
+from kinst.targets.values import dataclass
 
 _MANY: Final = 64  # addresses watched in vain, at which all are gone through
 _KERNEL: Final = 1 << 63
 
 Reached = Callable[[Firing, int], None]  # (what fires, the address of the site)
-_Site = tuple[GuestFile, bytes, list[Reached]]
+
+
+class Site(Protocol):
+    """An instruction of a file."""
+
+    @property
+    def offset(self) -> int:
+        """Where in the file it is."""
+        ...
+
+    @property
+    def code(self) -> bytes:
+        """What it begins with, which is compared with memory."""
+        ...
+
+    @property
+    def distances(self) -> tuple[int, ...]:
+        """How far behind it, in memory, semaphores are that are raised while it is a site."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Watched:
+    """A site, and who is called there."""
+
+    file: GuestFile
+    code: bytes
+    distances: tuple[int, ...]
+    calls: list[Reached]
 
 
 class Watch(Protocol):
@@ -96,9 +125,9 @@ class UserCode:
     def __init__(self, machine: UserMachine, events: MappingEvents, mappings: LinuxMappings, paths: LinuxPaths) -> None:
         """No site yet, and nothing is watched."""
         self._machine, self._events, self._mappings, self._paths = machine, events, mappings, paths
-        self._sites: dict[GuestFile, dict[int, tuple[bytes, list[Reached]]]] = {}  # by offset in the file: code, calls
+        self._sites: dict[GuestFile, dict[int, _Watched]] = {}  # by offset in the file
         self._watch: Watch | None = None
-        self._found: dict[tuple[int, int], tuple[_Site, ...]] = {}  # what is at an address of an address space
+        self._found: dict[tuple[int, int], tuple[_Watched, ...]] = {}  # what is at an address of an address space
         self._keeps = events.sees_all
         self._restarts = Restarts()
         self._warned: set[str] = set()
@@ -108,23 +137,24 @@ class UserCode:
         """Why there can be no sites; empty if there can."""
         return self._events.obstacle() or self._mappings.obstacle() or self._paths.obstacle()
 
-    def enable(self, file: GuestFile, offset: int, code: bytes, reached: Reached) -> None:
-        """Call `reached` at an instruction of a file, by its offset there; `code`: its bytes."""
+    def enable(self, file: GuestFile, site: Site, reached: Reached) -> None:
+        """Call `reached` at an instruction of a file."""
         if not self._sites:
             self._events.listen(self._mapped, self._moved, lambda _firing: self._found.clear())
             self._watch = self._watch or self._machine.watch(self._reached)
             self._machine.watch_faults(self._restarts.faulted)
-        _, calls = self._sites.setdefault(file, {}).setdefault(offset, (code, []))
-        calls.append(reached)
+        sites = self._sites.setdefault(file, {})
+        watched = sites.setdefault(site.offset, _Watched(file, site.code, site.distances, []))
+        watched.calls.append(reached)
         self._found.clear()
 
-    def disable(self, file: GuestFile, offset: int, reached: Reached) -> None:
+    def disable(self, file: GuestFile, site: Site, reached: Reached) -> None:
         """Call it no longer."""
-        _, calls = self._sites[file][offset]
+        calls = self._sites[file][site.offset].calls
         calls.remove(reached)
         if calls:
             return
-        del self._sites[file][offset]
+        del self._sites[file][site.offset]
         self._found.clear()
         if not self._sites[file]:
             del self._sites[file]
@@ -184,13 +214,13 @@ class UserCode:
         task = self._machine.task(firing)
         if self._restarts.is_again(task, address, firing.regs):
             return
-        for file, code, calls in self._known_at(self._mappings.space_of(task), address):
-            if self._is_as_in_file(file, address, code):
+        for site in self._known_at(self._mappings.space_of(task), address):
+            if self._is_as_in_file(site.file, address, site.code):
                 self._restarts.begin(task, address, firing.regs)
-                for call in tuple(calls):
+                for call in tuple(site.calls):
                     call(firing, address)
 
-    def _known_at(self, space: int, address: int) -> tuple[_Site, ...]:
+    def _known_at(self, space: int, address: int) -> tuple[_Watched, ...]:
         found = self._found.get((space, address))
         if found is None:
             found = self._at(space, address)
@@ -198,14 +228,14 @@ class UserCode:
                 self._found[space, address] = found
         return found
 
-    def _at(self, space: int, address: int) -> tuple[_Site, ...]:
+    def _at(self, space: int, address: int) -> tuple[_Watched, ...]:
         """The sites at an address of an address space."""
         mapping = self._mappings.at(space, address)
         if mapping is None:
             return ()
         offset = mapping.offset_of(address)
-        own = [(file, self._sites[file].get(offset)) for file in self._files_of(mapping)]
-        return tuple((file, *site) for file, site in own if site is not None)
+        found = (self._sites[file].get(offset) for file in self._files_of(mapping))
+        return tuple(site for site in found if site is not None)
 
     def _is_as_in_file(self, file: GuestFile, address: int, code: bytes) -> bool:
         """Whether a process is about to execute what is in the file, and not a debugger's breakpoint."""

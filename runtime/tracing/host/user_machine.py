@@ -16,6 +16,7 @@ from kinst.runtime.userspace.guest_files import GuestFiles
 from kinst.runtime.userspace.mapping_events import MappingEvents
 from kinst.runtime.userspace.mappings import LinuxMappings, page_size
 from kinst.runtime.userspace.uprobe import UprobeProvider
+from kinst.runtime.userspace.usdt import UsdtProvider
 from kinst.runtime.userspace.user_code import UserCode
 
 if TYPE_CHECKING:
@@ -84,6 +85,7 @@ def register_in_programs(
     """Add the wanted providers of probes in the guest's user space."""
     mappings = LinuxMappings(machine.types, machine.memory, page_size(machine.symbol))
     code = UserCode(machine, events, mappings, LinuxPaths(machine.types, machine.memory))
-    if is_wanted(UprobeProvider.registration.name):
-        providers.register(UprobeProvider(code, files, machine.arch))
+    for provider in (UprobeProvider, UsdtProvider):
+        if is_wanted(provider.registration.name):
+            providers.register(provider(code, files, machine.arch))
     return code
