@@ -299,7 +299,7 @@ class AddressSpace:
         """The physical address and permissions of the TLB entry; None: a fault."""
         granted = self._grant_memory(address, translation, access)
         if self.mirror is not None and granted is not None:
-            granted = self.mirror.granted(granted, access)
+            granted = self.mirror.granted(address, granted, access)
         return self._grant_guarded(granted, access) if self._guarded and granted is not None else granted
 
     def _grant_memory(self, address: int, translation: Translation, access: Access) -> tuple[int, int] | None:
@@ -368,20 +368,22 @@ class AddressSpace:
             return OPEN_BUS_CODE | physical & 0xFFF, _EXECUTE
         return self.open_pages.frame(physical), _READ_WRITE
 
-    def watch_memory(self, addresses: range, access: Access, watcher: MemoryWatcher) -> None:
-        """Call `watcher` with each load, or store, of physical RAM. Between two runs. Raises MachineError."""
+    def mirrored(self) -> MirroredPages:
+        """The pages whose accesses are told of, or answered. Between two runs, the first time."""
         if self.mirror is None:
-            self.mirror = MirroredPages(self._memory)
+            self.mirror = MirroredPages(self._memory, self.forget)
             self._real = self.mirror.real
             self._engine.map_window(MIRROR, MIRROR_SIZE, self.mirror, is_wide=True)
-        self.mirror.watch(addresses, access, watcher)
-        self.forget()
+        return self.mirror
+
+    def watch_memory(self, addresses: range, access: Access, watcher: MemoryWatcher) -> None:
+        """Call `watcher` with each load, or store, of physical RAM. Between two runs. Raises MachineError."""
+        self.mirrored().watch(addresses, access, watcher)
 
     def unwatch_memory(self, watcher: MemoryWatcher) -> None:
         """Call it no more."""
         if self.mirror is not None:
             self.mirror.unwatch(watcher)
-            self.forget()
 
     # -- accesses of the trap path ------------------------------------------------------------------------------------
 

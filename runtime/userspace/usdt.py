@@ -1,7 +1,7 @@
 """usdt: the static probes of programs and libraries of the guest's user space.
 
-`usdt:/usr/bin/python3.11:python:function-entry`, as bpftrace spells it: program, then the provider and the name that its
-author gave. systemtap's <sys/sdt.h> makes them: a nop, and a note in the file that says where the arguments are.
+`usdt:/usr/bin/python3.11:python:function-entry`, as bpftrace spells it: program, then the provider and the name that
+its author gave. systemtap's <sys/sdt.h> makes them: a nop, and a note in the file that says where the arguments are.
 """
 
 from collections.abc import Callable, Sequence

@@ -18,6 +18,7 @@ from kinst.runtime.userspace.mapping_events import MappingEvents
 from kinst.runtime.userspace.mappings import LinuxMappings
 from kinst.runtime.userspace.mappings import Mapping as FileMapping
 from kinst.runtime.userspace.restarts import Restarts
+from kinst.runtime.userspace.semaphores import Semaphores, WordMachine
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.values import dataclass
 
@@ -73,7 +74,7 @@ class Watch(Protocol):
         ...
 
 
-class UserMachine(Protocol):
+class UserMachine(WordMachine, Protocol):
     """What is asked of the machine and of what is known of its system."""
 
     @property
@@ -130,6 +131,7 @@ class UserCode:
         self._found: dict[tuple[int, int], tuple[_Watched, ...]] = {}  # what is at an address of an address space
         self._keeps = events.sees_all
         self._restarts = Restarts()
+        self._semaphores = Semaphores(machine, self._has_semaphore)
         self._warned: set[str] = set()
         self._useful = 0  # addresses at which a site was when all were gone through
 
@@ -146,6 +148,8 @@ class UserCode:
         sites = self._sites.setdefault(file, {})
         watched = sites.setdefault(site.offset, _Watched(file, site.code, site.distances, []))
         watched.calls.append(reached)
+        if site.distances:
+            self._semaphores.prepare()
         self._found.clear()
 
     def disable(self, file: GuestFile, site: Site, reached: Reached) -> None:
@@ -162,6 +166,7 @@ class UserCode:
             self._events.rest()
             self._machine.unwatch_faults(self._restarts.faulted)
             self._watch.keep(())
+            self._semaphores.keep(frozenset())
 
     def look_again(self) -> None:
         """Watch where sites are in all processes that there are, and nowhere else."""
@@ -169,9 +174,12 @@ class UserCode:
         if watch is None or not self._sites:
             return
         spaces = {self._mappings.space_of(task) for task in self._machine.tasks()} - {0}
-        found = {address for space in spaces for one in self._mappings.each(space) for address in self._addresses(one)}
+        mappings = [one for space in spaces for one in self._mappings.each(space)]
+        found = {address for one in mappings for address in self._addresses(one)}
         watch.keep(found)
         watch.add(found)
+        self._semaphores.keep(frozenset(found))
+        self._raise(mappings)
         self._useful = len(found)
 
     # -- what the kernel does -----------------------------------------------------------------------------------------
@@ -195,11 +203,28 @@ class UserCode:
         if len(watch.addresses) > 2 * self._useful + _MANY:
             self.look_again()
         watch.add(fresh)
+        self._raise([] if mapping is None else [mapping])
 
     def _addresses(self, mapping: FileMapping) -> list[int]:
         """Where in a mapping sites are."""
         places = (mapping.address_of(offset) for file in self._files_of(mapping) for offset in self._sites[file])
         return [place for place in places if place is not None]
+
+    def _raise(self, mappings: Iterable[FileMapping]) -> None:
+        """Raise the semaphores of the sites in mappings."""
+        self._semaphores.add(
+            (place, place + distance)
+            for mapping in mappings
+            for file in self._files_of(mapping)
+            for offset, site in self._sites[file].items()
+            if site.distances and (place := mapping.address_of(offset)) is not None
+            for distance in site.distances
+        )
+
+    def _has_semaphore(self, firing: Firing, address: int) -> bool:
+        """Whether the process of a firing has a site with a semaphore at an address."""
+        space = self._mappings.space_of(self._machine.task(firing))
+        return any(site.distances for site in self._known_at(space, address))
 
     def _files_of(self, mapping: FileMapping) -> list[GuestFile]:
         paths = list(self._paths.aliases(mapping.file))

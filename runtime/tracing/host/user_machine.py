@@ -8,6 +8,7 @@ from kinst.runtime.clauses.profiles import Guest
 from kinst.runtime.engine.code_watch import CodeWatch
 from kinst.runtime.machine.exception_model import Taken
 from kinst.runtime.machine.system import System
+from kinst.runtime.machine.watching.mirrored_pages import Raised
 from kinst.runtime.providers.provider import Providers
 from kinst.runtime.systems.linux_tasks import LinuxTasks
 from kinst.runtime.trap.trap import Firing
@@ -48,6 +49,18 @@ class UserMachine:
     def firing_at(self, address: int) -> Firing:
         """See `UserMachine`."""
         return self._host.excepting(address)
+
+    def accessing(self) -> Firing:
+        """See `WordMachine`."""
+        return self._host.in_memory()
+
+    def translated(self, address: int) -> int | None:
+        """See `WordMachine`."""
+        return self._host.translated(address)
+
+    def raise_words(self, pages: frozenset[int], raised: Raised) -> None:
+        """See `WordMachine`."""
+        self._system.space.mirrored().answer(pages, raised)
 
     def task(self, firing: Firing) -> int:
         """See `UserMachine`."""
