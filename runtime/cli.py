@@ -17,10 +17,11 @@ from kinst.rewriter.shell.progress import bars, silent
 from kinst.runtime.commandline.call_options import call_options, with_clock_of_calls
 from kinst.runtime.commandline.completion import complete_file
 from kinst.runtime.commandline.coverage_options import coverage_options, coverage_output
-from kinst.runtime.commandline.files import file_of_image
+from kinst.runtime.commandline.files import file_of_image, file_of_user, user_parts
 from kinst.runtime.commandline.gdb_options import gdb_options
 from kinst.runtime.commandline.learn_options import learn_options
 from kinst.runtime.commandline.log_options import log_options
+from kinst.runtime.commandline.name_options import name_options
 from kinst.runtime.commandline.options import (
     ABSENT,
     END_ON_PANIC,
@@ -32,7 +33,6 @@ from kinst.runtime.commandline.options import (
     console_options,
     d_options,
     machine_options,
-    name_options,
     output_options,
     parameter,
     run_options,
@@ -49,6 +49,8 @@ from kinst.runtime.tracing.host.log_request import log_request
 from kinst.runtime.tracing.output_format import Format
 from kinst.runtime.tracing.programs.program_text import Origin, ProgramText, read_script
 from kinst.runtime.tracing.request import Request
+from kinst.runtime.tracing.target import target
+from kinst.runtime.userspace.user_file import UserFile
 from kinst.targets.errors import KinstError, MachineError, UsageError
 from kinst.targets.method import Method
 from kinst.targets.packed.reading import AS_IT_SAYS, Reading, reading_of
@@ -81,6 +83,8 @@ _OF_IMAGES: Final = (
     "modules",
     "stages",
     "users",
+    "pid",
+    "executed",
     "input",
     *READING,
     "log",
@@ -159,7 +163,7 @@ def run(ctx: click.Context, /, words: tuple[str, ...], **given: Any) -> None:  #
             return
         given = with_clock_of_calls(ctx, with_machine_of_snapshot(ctx, given))
         image, arguments = _image_and_arguments(words, given)
-        check_files(image, given["debug_file"], *given["users"])
+        check_files(image, given["debug_file"], *map(file_of_user, given["users"]))
         request = _request(ctx, image, arguments, given)
         if given["csv_safe"] and given["form"] != Format.CSV.value:
             raise UsageError(f"--csv-safe: is for --format csv, and this is {given['form']}")
@@ -390,7 +394,8 @@ def _request(ctx: click.Context, image: Path | None, arguments: tuple[str, ...],
         symbols=given["symbols"],
         debug_file=given["debug_file"],
         code=tuple(parse_code_range(text) for text in given["force_code"]),
-        users=given["users"],
+        users=tuple(UserFile(file, path) for path, file in map(user_parts, given["users"])),
+        target=target(given["pid"], given["executed"]),
         modules=named_modules,
         module_folders=module_folders,
         beside=beside,

@@ -243,6 +243,11 @@ class Environment(Protocol):
         ...
 
     @property
+    def target(self) -> Callable[[Firing], int]:
+        """What `$target` is where --exec says which processes are meant: the current one's number, or -1."""
+        ...
+
+    @property
     def locate(self) -> Callable[[int, int], int]:
         """A function from a link address, and the address of the code that refers to it, to its address now: the guest
         may have relocated itself."""

@@ -41,6 +41,19 @@ def file_of_module(text: str) -> Path | None:
     return Path(file) if file else None
 
 
+def file_of_user(text: str) -> Path:
+    """The file of --user."""
+    return user_parts(text)[1]
+
+
+def user_parts(text: str) -> tuple[str, Path]:
+    """The path in the guest, empty if there is none, and the file of --user: FILE, or /PATH=FILE where there is no file
+    of that name."""
+    path, equals, file = text.partition("=")
+    is_pair = bool(equals and file) and path.startswith("/") and not _exists(Path(text))
+    return (path, Path(file)) if is_pair else ("", Path(text))
+
+
 def file_at_address(text: str) -> Path | None:
     """The file of FILE@ADDRESS, or of FILE."""
     name, at, _ = text.rpartition("@")

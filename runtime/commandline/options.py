@@ -20,7 +20,6 @@ from kinst.runtime.commandline.completion import (
 from kinst.runtime.commandline.files import (
     file_of_disk,
     file_of_memory,
-    file_of_module,
     file_of_named,
     file_of_script,
 )
@@ -60,9 +59,8 @@ ABSENT: Final = {  # options of dtrace(1) that are not supported, and why
     "-32": "all machines have 64 bits",
     "-a": "without anonymous tracing, BEGIN fires before the guest's first instruction",
     "-A": "without anonymous tracing, BEGIN fires before the guest's first instruction",
-    "-c": "an IMAGE is run, and not a command of this system",
+    "-c": "an IMAGE is run, and not a command of this system; --exec is for a program in the guest",
     "-G": "no object has to be made for sdt, whose probes are found in the IMAGE",
-    "-p": "an IMAGE is run, and not a process of this system",
     "-S": "programs are not compiled to DIF",
 }
 SWITCHES: Final = {  # option of the command line: option of D, what it does
@@ -225,45 +223,6 @@ output_options: Final = together(
         help="Beside the output, write the run as a page for a browser: plots of aggregations, hits over time, "
         "functions that were hit, records, the console.",
         brief="Write the run as a page (HTML), too.",
-    ),
-)
-name_options: Final = together(
-    shared.reading(),
-    shared.symbols(),
-    shared.debug_file(),
-    shared.name(),
-    shared.force_code(),
-    option(
-        "--module",
-        "modules",
-        group=shared.NAMES,
-        is_rare=True,
-        metavar="NAME=FILE",
-        multiple=True,
-        type=TextWithFile(file_of_module),
-        help="A kernel module: its types, in D also NAME`type; its probes, which fire when the guest has loaded it. "
-        "A folder: modules that programs name are looked for in it.",
-        brief="A kernel module, for its types and probes; or a folder of them.",
-    ),
-    option(
-        "--user",
-        "users",
-        group=shared.NAMES,
-        is_rare=True,
-        type=_FILE,
-        metavar="FILE",
-        multiple=True,
-        help="Program or library of the guest's user mode: its names and frames in ustack() and usym().",
-    ),
-    option(
-        "--os",
-        "system",
-        group=shared.NAMES,
-        is_rare=True,
-        metavar="NAME",
-        default="auto",
-        show_default=True,
-        help="Operating system of the tasks behind pid, execname and the like: linux, none, or auto: what IMAGE is.",
     ),
 )
 machine_options: Final = together(

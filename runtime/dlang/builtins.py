@@ -49,6 +49,7 @@ VARIABLES: Final[dict[str, DType]] = {
     "stackdepth": UINT32,
     "tid": _ID,
     "timestamp": UINT64,
+    "$target": _PID,
     "ucaller": UINT64,
     "uid": _UID,
     "ustackdepth": UINT32,

@@ -8,6 +8,7 @@ from kinst.runtime.tracing.request import Request
 from kinst.targets.errors import UsageError
 
 _OURS: Final = "is for our own machine"
+_OF_TASKS: Final = f"{_OURS}: under QEMU, a predicate of pid or execname chooses processes"
 # Options of kinst-run, which Python's and kinst-batch's names follow; whether one is given; why it cannot be.
 REFUSED: Final[tuple[tuple[str, Callable[[Request], bool], str], ...]] = (
     ("--call", lambda request: request.call is not None, f"{_OURS}: QEMU boots the image"),
@@ -38,6 +39,8 @@ REFUSED: Final[tuple[tuple[str, Callable[[Request], bool], str], ...]] = (
         lambda request: bool(request.users),
         f"{_OURS}: frames of the guest's programs, which it would name, are not recorded under QEMU",
     ),
+    ("-p", lambda request: request.target is not None and request.target.pid is not None, _OF_TASKS),
+    ("--exec", lambda request: request.target is not None and request.target.pid is None, _OF_TASKS),
     (
         "--stage",
         lambda request: any(one.loaded is None for one in request.beside),

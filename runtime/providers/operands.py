@@ -1,7 +1,7 @@
 """Operands of static probes, in assembler syntax -> functions that read their values when the probe fires.
 
 amd64     %edi   $5   -16(%rbp)   8(%rax,%rbx,4)   symbol+8(%rip)   %gs:symbol(%rip)
-arm64     w0   5   [sp, 16]   [x0, x1, lsl 3]   [x0, w1, sxtw 2]
+arm64     w0   5   [sp, 16]   [x0, x1, lsl 3]   [x0, w1, sxtw 2]   [x0, #:lo12:symbol]
 riscv64   a0   5   -24(s0)   %lo(symbol)(a5)
 """
 
@@ -25,6 +25,7 @@ _SYMBOL: Final = re.compile(r"([A-Za-z_.][\w.$]*)\s*(?:([+-])\s*(0[xX][0-9a-fA-F
 _SEGMENT: Final = re.compile(r"%(fs|gs):((?!%[fg]s:).+)")
 _DISPLACED: Final = re.compile(r"([^()]*?(?:%lo\([^()]*\))?)\(([^()]*)\)")  # displacement(base,index,scale)
 _LOW: Final = re.compile(r"%lo\(([^()]*)\)")
+_LOW_PART: Final = re.compile(r"#?:lo12:(.*)")
 _BRACKETS: Final = re.compile(r"\[([^\[\]]*)\]")
 _EXTENDED: Final = re.compile(r"(lsl|sxtw|uxtw|sxtx|uxtx)(?:\s+#?([0-4]))?")
 _ZERO: Final = frozenset({"xzr", "wzr"})
@@ -32,6 +33,10 @@ _ZERO: Final = frozenset({"xzr", "wzr"})
 
 class _Unknown(Exception):
     """The operand has a syntax that is not known here."""
+
+
+class _NoSymbol(Exception):
+    """The operand names what the file has no symbol for; its text is the name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +64,9 @@ class Operands:
                 raise _Unknown
             size, is_signed, place = found
             return _sized(self._place(place, size), size, is_signed=is_signed)
+        except _NoSymbol as error:
+            why = "a label that only the assembler knew" if str(error).startswith(".L") else "as the symbol table says"
+            return _faulting(f"operand {text!r} of a static probe: the file has no symbol {error}, {why}")
         except _Unknown:
             return _faulting(f"operand {text!r} of a static probe: not an operand syntax of {self.arch.name}")
 
@@ -122,6 +130,10 @@ class Operands:
         if number is not None and len(parts) == 2:
             offset = _integer(number[1])
             return lambda firing: base(firing) + offset
+        low = _LOW_PART.fullmatch(parts[1])
+        if low is not None and len(parts) == 2:  # the base is the page (adrp); AAELF64: R_AARCH64_LDST*_ABS_LO12_NC
+            offset = self._symbol(low[1]) & 0xFFF
+            return lambda firing: base(firing) + offset
         index = self._known_register(parts[1])
         shift, kind = 0, "uxtw" if parts[1].startswith("w") else "lsl"
         if len(parts) > 2:
@@ -146,8 +158,10 @@ class Operands:
     def _symbol(self, text: str) -> int:
         found = _SYMBOL.fullmatch(text)
         address = None if found is None else self.find(found[1])
-        if found is None or address is None:
+        if found is None:
             raise _Unknown
+        if address is None:
+            raise _NoSymbol(found[1])
         offset = _integer(found[3]) if found[3] else 0
         return address + (-offset if found[2] == "-" else offset)
 

@@ -60,7 +60,7 @@ def _first(request: Request, unknown: Mapping[ProbeName, str]) -> ProgramError |
     """The first error of the programs, if it is an unknown function."""
     options: Options = copy.deepcopy(request.options)  # pragmas set some, and the programs are parsed again later
     scope = TypeScope(NoImageTypes())
-    reader = ProgramReader(options, request.arguments, scope.is_type, lambda _read: None)
+    reader = ProgramReader(options, request.arguments, request.target, scope.is_type, lambda _read: None)
     try:
         parsed = [reader.read(program) for program in request.programs]
     except KinstError:

@@ -8,6 +8,8 @@ from kinst.rewriter.shell.progress import Progress, silent
 from kinst.runtime.dlang.options import Options
 from kinst.runtime.machine.configuration import Configuration
 from kinst.runtime.tracing.programs.program_text import ProgramText
+from kinst.runtime.tracing.target import Target
+from kinst.runtime.userspace.user_file import UserFile
 from kinst.targets.method import Method
 from kinst.targets.packed.reading import AS_IT_SAYS, Reading
 from kinst.targets.values import dataclass
@@ -44,7 +46,8 @@ class Request:
     symbols: Path | None = None  # names for its code: System.map, the output of nm, an ELF file
     debug_file: Path | None = None  # debug information and symbols, if not in the image or found automatically
     code: tuple[tuple[int, int], ...] = ()  # start and end of what the user says is code
-    users: tuple[Path, ...] = ()  # programs of the guest's user mode, for ustack()
+    users: tuple[UserFile, ...] = ()  # programs of the guest's user mode: their names, frames and probes
+    target: Target | None = None  # the processes that -p or --exec means
     modules: tuple[tuple[str, Path], ...] = ()  # kernel modules: their types, and probes of patched ones
     module_folders: tuple[Path, ...] = ()  # where files of modules that descriptions name are looked for
     beside: "tuple[BesideFile, ...]" = ()  # images that are in the machine as well

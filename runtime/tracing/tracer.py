@@ -128,6 +128,7 @@ class Tracer:
         self.user_symbols: UserSymbols = surroundings.user_symbols
         self.locate, self.locate_beside = surroundings.locate, surroundings.locate_beside
         self.profile: GuestProfile = surroundings.profile
+        self.target: Callable[[Firing], int] = surroundings.target
         self.arch: ArchFacts = surroundings.host.arch
         self.now: Callable[[], int] = surroundings.timestamp or surroundings.host.now
         self.wall: Callable[[], int] = time.time_ns if clock is ClockKind.HOST else self._virtual_wall

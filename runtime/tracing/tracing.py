@@ -61,7 +61,7 @@ class Tracing:
         self._warn = warn
         self._subject = subject or subject_of(request, opened)
         scope = TypeScope(self._subject.types)
-        self._reader = ProgramReader(request.options, request.arguments, scope.is_type, self._declare)
+        self._reader = ProgramReader(request.options, request.arguments, request.target, scope.is_type, self._declare)
         self._libraries = self._read_libraries()
         self.parsed = [self._reader.read(program) for program in self._subject.programs]
         self.traced = self._subject.load(self._descriptions(), warn)

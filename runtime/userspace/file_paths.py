@@ -54,6 +54,10 @@ class LinuxPaths:
                 yield self._path(mounted, other - offset)
             other = self._loaded(other)
 
+    def name(self, file: int) -> str:
+        """The last part of its path."""
+        return self._text(self._number(file, _FILE, "f_path", "dentry"))
+
     def size(self, file: int) -> int:
         """Its bytes."""
         return self._number(file, _FILE, "f_inode", "i_size")

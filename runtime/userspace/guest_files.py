@@ -1,6 +1,7 @@
 """The module field of a description -> the programs and libraries of the guest's user space that it means.
 
-Their files are those of the initial file system, and those that the user named on the host.
+Their files are those of the initial file system, and those that the user named on the host: in place of a file of the
+guest by its name alone, or for a path; then what the guest has there is the program, and the other one has its names.
 """
 
 import shutil
@@ -11,11 +12,13 @@ from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Final
 
+from kinst.runtime.userspace.user_file import UserFile
 from kinst.targets.errors import ImageError
 from kinst.targets.packed.cpio import FileSystem, file_system
 from kinst.targets.probe import is_glob, matcher
 from kinst.targets.values import dataclass
 
+GIVEN: Final = "--user FILE gives one of that name, --user PATH=FILE one of that path"
 _ELF: Final = b"\x7fELF"
 
 
@@ -27,6 +30,7 @@ class GuestFile:
     module: str
     path: str  # in the guest, without symbolic links as far as they are known; or its name alone
     file: Path  # on the host
+    names: Path | None = None  # a file of the same build with more names and types
 
     def is_at(self, path: str) -> bool:
         """Whether a path of the guest is this file's."""
@@ -36,8 +40,8 @@ class GuestFile:
 class GuestFiles:
     """What is known of the guest's files."""
 
-    def __init__(self, initrd: bytes | memoryview | None, users: Sequence[Path]) -> None:
-        """`initrd`: the initial file system; `users`: files that stand for those of the same name in the guest."""
+    def __init__(self, initrd: bytes | memoryview | None, users: Sequence[UserFile]) -> None:
+        """`initrd`: the initial file system; `users`: files that stand for those of the guest."""
         self._initrd, self._users = initrd, users
         self._folder: Path | None = None
         self._copies: dict[str, Path] = {}
@@ -49,10 +53,11 @@ class GuestFiles:
                 if matcher(module)(path):
                     yield GuestFile(path, path, self._copy(path))
             return
-        name = PurePosixPath(module).name
-        own = next((path for path in self._users if path.name == name), None)
+        own = self._own(module)
         if own is not None:
-            yield GuestFile(module, self._files.resolved(module) if module.startswith("/") else module, own)
+            path = self.resolved(own.path or module)
+            there = bool(own.path) and path in self._paths
+            yield GuestFile(module, path, self._copy(path) if there else own.file, own.file if there else None)
         elif module.startswith("/"):
             path = self._files.resolved(module)
             if path in self._paths:
@@ -60,6 +65,19 @@ class GuestFiles:
         else:
             found = [path for path in self._paths if PurePosixPath(path).name == module]
             yield from (GuestFile(module, path, self._copy(path)) for path in found)
+
+    def _own(self, module: str) -> UserFile | None:
+        """The file that the user gave for a module field: for its path rather than for its name."""
+        name, path = PurePosixPath(module).name, self.resolved(module)
+        placed = (
+            one for one in self._users if one.path and GuestFile("", path, one.file).is_at(self.resolved(one.path))
+        )
+        named = (one for one in self._users if not one.path and one.file.name == name)
+        return next(placed, None) or next(named, None)
+
+    def resolved(self, path: str) -> str:
+        """Where a path of the guest leads, as far as its symbolic links are known; a name without a slash as it is."""
+        return self._files.resolved(path) if path.startswith("/") else path
 
     @cached_property
     def _files(self) -> FileSystem:

@@ -11,8 +11,9 @@ from typing import Final
 import numpy as np
 
 from kinst.targets.arch.facts import ArchFacts
+from kinst.targets.elf.symbols import no_symbols
 from kinst.targets.errors import ImageError
-from kinst.targets.image import Image, open_to_run
+from kinst.targets.image import Image, open_debug_symbols, open_to_run
 from kinst.targets.probe import matcher
 from kinst.targets.static_probes import StaticNote, operand_type, static_notes
 from kinst.targets.values import dataclass
@@ -44,13 +45,15 @@ class NotedSite:
 class ProgramNotes:
     """The static probes of one program or library."""
 
-    def __init__(self, path: Path, name: str, arch: ArchFacts) -> None:
-        """`name` is what messages call it. Raises ImageError: the file is no ELF file for this machine."""
+    def __init__(self, path: Path, name: str, arch: ArchFacts, names: Path | None = None) -> None:
+        """`name` is what messages call it, `names` a file of the same build with more symbols. Raises ImageError: the
+        file is no ELF file for this machine, or the other one is of another build."""
         self._name, self._arch = name, arch
         self.image: Image = open_to_run(path, module=name)
         if self.image.facts is not arch:
             raise ImageError(f"{name}: is for {self.image.facts.name}, and the guest is {arch.name}")
         self._notes = static_notes(self.image)
+        self._more = no_symbols() if names is None else open_debug_symbols(names, self.image)
 
     def find(self, provider: str, name: str) -> Iterator[tuple[str, str, tuple[NotedSite, ...]]]:
         """The probes that two fields mean, patterns or not: provider, name, and where each fires."""
@@ -72,7 +75,8 @@ class ProgramNotes:
 
     def symbol(self, name: str) -> int | None:
         """The link address of a symbol, which operands may name; None if it has no such symbol."""
-        return self.image.symbols.address_of(name)
+        own = self.image.symbols.address_of(name)
+        return self._more.address_of(name) if own is None else own
 
     def _named(self, provider: str, name: str) -> Iterator[StaticNote]:
         is_own, is_named = matcher(provider), matcher(name.replace("__", "-"))

@@ -14,7 +14,9 @@ from kinst.rewriter.naming.resolve import Outcome, Resolution, resolve
 from kinst.rewriter.rewriting import Opened, Source, open_source
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.c_types import ImageTypes
+from kinst.targets.debuginfo.dwarf.sections import DebugSections
 from kinst.targets.debuginfo.image_types import image_types
+from kinst.targets.elf.file import open_elf
 from kinst.targets.errors import ImageError
 from kinst.targets.image import Image, open_to_run
 from kinst.targets.instruction import Flow, Verdict
@@ -45,9 +47,10 @@ class ProgramSite:
 class ProgramSites:
     """One program or library, which is analysed when it is asked for the first time."""
 
-    def __init__(self, path: Path, name: str, arch: ArchFacts) -> None:
-        """`name` is what messages call it. Raises ImageError: the file is no ELF file for this machine."""
-        self._path, self._name = path, name
+    def __init__(self, path: Path, name: str, arch: ArchFacts, names: Path | None = None) -> None:
+        """`name` is what messages call it, `names` a file of the same build with more symbols and types. Raises
+        ImageError: the file is no ELF file for this machine."""
+        self._path, self._name, self._names = path, name, names
         self.image: Image = open_to_run(path, module=name)
         if self.image.facts is not arch:
             raise ImageError(f"{name}: is for {self.image.facts.name}, and the guest is {arch.name}")
@@ -55,11 +58,19 @@ class ProgramSites:
     @cached_property
     def types(self) -> ImageTypes:
         """Its types, from its debug information."""
-        return image_types(self.image)
+        return image_types(self.image, debug_file=self._debug_file)
 
     @cached_property
     def _opened(self) -> Opened:
-        return open_source(Source(self._path, self._name), read=open_to_run)
+        debug_file = self._debug_file
+        symbols = self._names if debug_file is None else None
+        return open_source(Source(self._path, self._name, symbols, debug_file), read=open_to_run)
+
+    @cached_property
+    def _debug_file(self) -> Path | None:
+        """The file with more names, if it has DWARF as well."""
+        has_dwarf = self._names is not None and DebugSections(open_elf(self._names)).has_dwarf
+        return self._names if has_dwarf else None
 
     def find(self, function: str, name: str) -> Iterator[tuple[str, str, list[ProgramSite]]]:
         """The probes that two fields mean: function, name, and where each fires. Raises KinstError."""

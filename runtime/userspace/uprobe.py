@@ -20,7 +20,7 @@ from kinst.runtime.trap.arch.registry import emulator
 from kinst.runtime.trap.faults import Fault, FaultKind
 from kinst.runtime.trap.trap import Enabling, Firing
 from kinst.runtime.userspace.enabled_sites import EnabledSites
-from kinst.runtime.userspace.guest_files import GuestFile, GuestFiles
+from kinst.runtime.userspace.guest_files import GIVEN, GuestFile, GuestFiles
 from kinst.runtime.userspace.program_sites import ENTRY, RETURN, ProgramSite, ProgramSites
 from kinst.runtime.userspace.user_code import Reached, UserCode
 from kinst.targets.arch.facts import ArchFacts
@@ -59,7 +59,7 @@ class UprobeProvider:
         """No probe yet, and nothing is watched."""
         self._code, self._files, self._arch = code, files, arch
         self._enabled = EnabledSites(code)
-        self._program = cache(lambda file: ProgramSites(file.file, PurePosixPath(file.module).name, arch))
+        self._program = cache(lambda file: ProgramSites(file.file, PurePosixPath(file.module).name, arch, file.names))
         self._probes: dict[int, _Probe] = {}
         self._emulator = emulator(arch)
         self._at_entry = argument_at_entry(arch)
@@ -85,7 +85,7 @@ class UprobeProvider:
             return f"it needs {self.registration.needs}"
         files = list(self._files.find(wanted.module))
         if not files:
-            return f"no program or library {wanted.module} in --initrd; --user FILE gives one of that name"
+            return f"no program or library {wanted.module} in --initrd; {GIVEN}"
         why = "" if is_glob(wanted.module) else self._program(files[0]).why(wanted.function, wanted.name)
         return why and f"{wanted.module}: {why}"
 

@@ -15,7 +15,7 @@ from kinst.runtime.providers.provider import Action, Argument, Probes, ProviderE
 from kinst.runtime.providers.stability import EVOLVING, PRIVATE, ProviderAttributes
 from kinst.runtime.trap.trap import Enabling, Firing
 from kinst.runtime.userspace.enabled_sites import EnabledSites
-from kinst.runtime.userspace.guest_files import GuestFile, GuestFiles
+from kinst.runtime.userspace.guest_files import GIVEN, GuestFile, GuestFiles
 from kinst.runtime.userspace.program_notes import NotedSite, ProgramNotes
 from kinst.runtime.userspace.user_code import Reached, UserCode
 from kinst.targets.arch.facts import ArchFacts
@@ -46,7 +46,7 @@ class UsdtProvider:
         """No probe yet, and nothing is watched."""
         self._code, self._files, self._arch = code, files, arch
         self._enabled = EnabledSites(code)
-        self._program = cache(lambda file: ProgramNotes(file.file, PurePosixPath(file.module).name, arch))
+        self._program = cache(lambda file: ProgramNotes(file.file, PurePosixPath(file.module).name, arch, file.names))
         self._probes: dict[int, _Probe] = {}
 
     def provide(self, probes: Probes, wanted: ProbeName | None) -> None:
@@ -69,7 +69,7 @@ class UsdtProvider:
             return f"it needs {self.registration.needs}"
         files = list(self._files.find(wanted.module))
         if not files:
-            return f"no program or library {wanted.module} in --initrd; --user FILE gives one of that name"
+            return f"no program or library {wanted.module} in --initrd; {GIVEN}"
         if is_glob(wanted.module):
             return ""
         return f"{wanted.module}: {self._program(files[0]).why(wanted.function, wanted.name)}"

@@ -123,8 +123,17 @@ class UserMachine(WordMachine, Protocol):
 class UserCode:
     """The sites of one run."""
 
-    def __init__(self, machine: UserMachine, events: MappingEvents, mappings: LinuxMappings, paths: LinuxPaths) -> None:
-        """No site yet, and nothing is watched."""
+    def __init__(
+        self,
+        machine: UserMachine,
+        events: MappingEvents,
+        mappings: LinuxMappings,
+        paths: LinuxPaths,
+        is_chosen: Callable[[Firing], bool] | None = None,
+    ) -> None:
+        """No site yet, and nothing is watched. `is_chosen`: whether sites are those of the process that runs; None: of
+        all."""
+        self._is_chosen = is_chosen
         self._machine, self._events, self._mappings, self._paths = machine, events, mappings, paths
         self._sites: dict[GuestFile, dict[int, _Watched]] = {}  # by offset in the file
         self._watch: Watch | None = None
@@ -223,6 +232,8 @@ class UserCode:
 
     def _has_semaphore(self, firing: Firing, address: int) -> bool:
         """Whether the process of a firing has a site with a semaphore at an address."""
+        if self._is_chosen is not None and not self._is_chosen(firing):
+            return False
         space = self._mappings.space_of(self._machine.task(firing))
         return any(site.distances for site in self._known_at(space, address))
 
@@ -238,6 +249,8 @@ class UserCode:
             return
         task = self._machine.task(firing)
         if self._restarts.is_again(task, address, firing.regs):
+            return
+        if self._is_chosen is not None and not self._is_chosen(firing):
             return
         for site in self._known_at(self._mappings.space_of(task), address):
             if self._is_as_in_file(site.file, address, site.code):

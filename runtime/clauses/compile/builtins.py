@@ -102,6 +102,11 @@ def _user_depth(generator: Generator) -> Code:
     return Code(f"len({unwind}(firing, {_USER_DEPTH}))", 0, _USER_DEPTH)
 
 
+def _target(generator: Generator) -> Code:
+    """It is asked for at each firing, in the process of that."""
+    return Code(f"{generator.bind('target', generator.environment.target)}(firing)", -1, _NUMBERS)
+
+
 def _epid(generator: Generator) -> Code:
     epid = generator.bind("epid", generator.environment.epid)
     return Code(f"{epid}({generator.number}, {generator.local('probe')})", 0, _NUMBERS)
@@ -112,6 +117,7 @@ _NUMERIC: Final[Mapping[str, Callable[[Generator], Code]]] = {
     "curcpu": lambda generator: Code(generator.local("cpu"), 0, _NUMBERS, 0),
     "id": lambda generator: Code(generator.local("probe"), 0, _NUMBERS, 0),
     "epid": _epid,
+    "$target": _target,
     "timestamp": lambda generator: Code(generator.local("time"), 0, UNSIGNED.high, 0),
     "vtimestamp": lambda generator: Code(generator.local("time"), 0, UNSIGNED.high, 0),
     "walltimestamp": lambda generator: Code(generator.local("wall"), 0, SIGNED.high, 0),

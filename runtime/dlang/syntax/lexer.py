@@ -310,6 +310,9 @@ class Lexer:
         span = self._span(match.start("macro"), len(text))
         is_string = text.startswith("$$")
         name = text[2:] if is_string else text[1:]
+        if self._macros.is_live(text):
+            self._add(NAME, text, match.start("macro"))
+            return False
         if not name.isdecimal():
             value = self._macros.variable(name, written=text, span=span)
             shown = str(value & 0xFFFFFFFF)  # a uint_t in libdtrace

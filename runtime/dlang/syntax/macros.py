@@ -8,6 +8,7 @@ from typing import Final
 from kinst.runtime.dlang.syntax.errors import DError, Span
 
 _REFERENCE: Final = re.compile(r"\$(\$?)([0-9]+|[A-Za-z_][0-9A-Za-z_]*)?")
+LIVE_TARGET: Final = "$target"
 _PROJECT = 0  # projects and tasks are Solaris's; here everything is in the first one
 
 _IDENTITY: Final[dict[str, Callable[[], int]]] = {
@@ -28,10 +29,17 @@ class Macros:
     """The arguments of a command line, which all its programs share; remembers which of them were referenced."""
 
     def __init__(
-        self, arguments: Sequence[str], *, script: str = "", target: int | None = None, has_defaults: bool = False
+        self,
+        arguments: Sequence[str],
+        *,
+        script: str = "",
+        target: int | None = None,
+        is_live: bool = False,
+        has_defaults: bool = False,
     ) -> None:
+        """`target` is the process that $target is; with `is_live` it is the variable of this name."""
         self._arguments = (script or "dtrace", *arguments)
-        self._target = target
+        self._target, self._is_live = target, is_live
         self._has_defaults = has_defaults  # -x defaultargs: an argument that is not given is 0 or ""
         self._referenced: set[int] = set()
 
@@ -53,9 +61,16 @@ class Macros:
         """A macro variable's value. Raises D_MACRO_UNDEF."""
         if name == "target" and self._target is not None:
             return self._target
+        if name == "target" and self._is_live:
+            why = f"macro variable {written} is not known before the guest runs: $target can be part of expressions"
+            raise DError("D_MACRO_UNDEF", why, span)
         if name not in _IDENTITY:
             raise DError("D_MACRO_UNDEF", f"macro variable {written} is not defined", span)
         return _IDENTITY[name]()
+
+    def is_live(self, written: str) -> bool:
+        """Whether a macro variable stands for a variable of D, whose value is found when a probe fires."""
+        return self._is_live and written == LIVE_TARGET
 
     def expand(self, description: str, span: Span | None) -> str:
         """A probe description with its macros replaced. Raises D_PDESC_INVAL for one that is not defined."""

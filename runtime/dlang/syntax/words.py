@@ -49,7 +49,7 @@ SUBROUTINES: Final = frozenset(
 _VARIABLES: Final = """
     arg0 arg1 arg2 arg3 arg4 arg5 arg6 arg7 arg8 arg9 args caller cpu curcpu curlwpsinfo curpsinfo curthread cwd epid
     errno execargs execname fds gid id ipl jailname jid pid ppid probefunc probemod probename probeprov regs root
-    stackdepth tid timestamp ucaller uid uregs ustackdepth vtimestamp walltimestamp zonename
+    stackdepth tid timestamp $target ucaller uid uregs ustackdepth vtimestamp walltimestamp zonename
 """
 
 # D's own names take precedence over types of the traced image with the same name.

@@ -38,6 +38,7 @@ from kinst.runtime.tracing.host.contract import blank_firing
 from kinst.runtime.tracing.host.guest_host import GuestHost
 from kinst.runtime.tracing.host.replaying import replays_of
 from kinst.runtime.tracing.host.surroundings import SCRATCH, Surroundings
+from kinst.runtime.tracing.host.targets import Chosen, chosen, number_if
 from kinst.runtime.tracing.images.beside_code import BesideImages
 from kinst.runtime.tracing.images.guest_modules import GuestModules
 from kinst.runtime.tracing.images.image_probes import inline_clauses, providers_of, register_image, register_module
@@ -69,6 +70,7 @@ if TYPE_CHECKING:
     from kinst.runtime.tracing.guests.covering import Covering
     from kinst.runtime.tracing.guests.event_log import EventLog
     from kinst.runtime.tracing.host.machine_host import MachineHost
+    from kinst.runtime.userspace.guest_files import GuestFiles
     from kinst.runtime.userspace.user_code import UserCode
 
 
@@ -157,8 +159,9 @@ def build(prepared: Prepared, types: ImageTypes, plug_ins: PlugIns, warn: Callab
     )
     profile = profile_for(known, SYSTEMS, request.system)
     stacks.cross(profile.interrupted)
-    programs = UserPrograms(request.users, system.arch, memory)
-    in_programs = _register_in_programs(known, profile, system, watched, plug_ins, providers, request, warn)
+    programs = UserPrograms([one.file for one in request.users], system.arch, memory)
+    is_chosen = chosen(request.target, known, profile, lambda path: _guest_files(request).resolved(path))
+    in_programs = _register_in_programs(known, profile, system, watched, plug_ins, providers, request, is_chosen, warn)
     surroundings = Surroundings(
         host=host,
         providers=providers,
@@ -172,6 +175,7 @@ def build(prepared: Prepared, types: ImageTypes, plug_ins: PlugIns, warn: Callab
         locate=moved.locate,
         locate_beside=locate_beside,
         profile=profile,
+        target=number_if(is_chosen, profile.integer),
         intervene=system.trap.intervene,
         arm=lambda: _arm(prepared, code, (*modules, late), beside, snapshots, in_programs),
         fold=next((one.fold for one in (code, beside) if one is not None), lambda: None),
@@ -277,6 +281,7 @@ def _register_in_programs(
     plug_ins: PlugIns,
     providers: Providers,
     request: Request,
+    is_chosen: Chosen | None,
     warn: Callable[[str], None],
 ) -> "UserCode | None":
     """Add the probes of the guest's user space, if they are wanted."""
@@ -284,11 +289,16 @@ def _register_in_programs(
     if events is None or watched is None:
         return None
     from kinst.runtime.tracing.host.user_machine import UserMachine, register_in_programs
-    from kinst.runtime.userspace.guest_files import GuestFiles
 
     machine = UserMachine(system, watched, known, profile, warn)
-    files = GuestFiles(request.configuration.initrd, request.users)
-    return register_in_programs(providers, machine, events, files, plug_ins.is_wanted)
+    files = _guest_files(request)
+    return register_in_programs(providers, machine, events, files, plug_ins.is_wanted, is_chosen)
+
+
+def _guest_files(request: Request) -> "GuestFiles":
+    from kinst.runtime.userspace.guest_files import GuestFiles
+
+    return GuestFiles(request.configuration.initrd, request.users)
 
 
 def _with_debugger(

@@ -14,6 +14,7 @@ from kinst.runtime.providers.dtrace import DtraceProvider
 from kinst.runtime.providers.provider import Identifiers, Providers
 from kinst.runtime.tracing.host.contract import Host, Snapshotted
 from kinst.runtime.trap.delivery import Delivery
+from kinst.runtime.trap.trap import Firing
 from kinst.targets.values import dataclass
 
 Admit = Callable[[Clause, Identifiers, Delivery], None]  # clause, its probes, how its hits are delivered
@@ -38,6 +39,11 @@ def _no_debugger() -> bool:
     return False
 
 
+def _nobody(_firing: Firing) -> int:
+    """No process is meant."""
+    return -1
+
+
 def _never(_call: Callable[[], None]) -> None:
     """No debugger will stop the guest."""
 
@@ -59,6 +65,7 @@ class Surroundings:
     locate: Callable[[int, int], int] = _where_linked  # a link address, for the code at another -> where it is now
     locate_beside: Mapping[str, Callable[[int, int], int]] = field(default_factory=dict)  # of other images, by module
     profile: GuestProfile = field(default_factory=lambda: BareProfile(""))
+    target: Callable[[Firing], int] = _nobody  # what `$target` is, where --exec says who that is
     # Lets actions change the CPU at probes of its code, from now on; a text: why that is impossible.
     intervene: Callable[[], None] | str = "there is no guest"
     arm: Callable[[], None] = _nothing  # writes the breakpoints of what is enabled into memory

@@ -94,10 +94,11 @@ def register_in_programs(
     events: MappingEvents,
     files: GuestFiles,
     is_wanted: Callable[[str], bool],
+    is_chosen: Callable[[Firing], bool] | None,
 ) -> UserCode:
-    """Add the wanted providers of probes in the guest's user space."""
+    """Add the wanted providers of probes in the guest's user space; they fire in the chosen processes."""
     mappings = LinuxMappings(machine.types, machine.memory, page_size(machine.symbol))
-    code = UserCode(machine, events, mappings, LinuxPaths(machine.types, machine.memory))
+    code = UserCode(machine, events, mappings, LinuxPaths(machine.types, machine.memory), is_chosen)
     for provider in (UprobeProvider, UsdtProvider):
         if is_wanted(provider.registration.name):
             providers.register(provider(code, files, machine.arch))

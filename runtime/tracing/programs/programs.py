@@ -12,6 +12,7 @@ from kinst.runtime.dlang.syntax.errors import DError
 from kinst.runtime.dlang.syntax.macros import Macros, check_used
 from kinst.runtime.tracing.programs.bpftrace_names import bpftrace_name
 from kinst.runtime.tracing.programs.program_text import ProgramText
+from kinst.runtime.tracing.target import Target
 from kinst.targets.errors import KinstError, ProbeNameError
 from kinst.targets.probe import PROVIDERS, ProbeName, parse_probe_name
 from kinst.targets.values import dataclass
@@ -52,15 +53,16 @@ class ProgramReader:
         self,
         options: Options,
         arguments: Sequence[str],
+        target: Target | None,
         is_type: Callable[[str], bool],
         declare: Callable[[Sequence[ParsedProgram]], None],
     ) -> None:
-        """`arguments` are $1, $2, ...; `is_type` knows the names of D's and the image's types; `declare` checks what is
-        outside clauses, and raises DError."""
+        """`arguments` are $1, $2, ..., `target` is $target; `is_type` knows the names of D's and the image's types;
+        `declare` checks what is outside clauses, and raises DError."""
         self._declare = declare
         self._read: list[ParsedProgram] = []
         self._options = options
-        self._arguments = arguments
+        self._arguments, self._target = arguments, target
         self._names = Names(is_type)  # programs see the types that earlier programs declare
         self._macros: list[Macros] = []
         self._has_sugar = False  # whether a program had if: one clause of ERROR serves all of them
@@ -119,6 +121,8 @@ class ProgramReader:
         macros = Macros(
             () if program.is_library else self._arguments,
             script=program.name if program.is_script else "",
+            target=None if self._target is None else self._target.pid,
+            is_live=self._target is not None and self._target.pid is None,
             has_defaults=options.is_on("defaultargs"),
         )
         if not program.is_library:

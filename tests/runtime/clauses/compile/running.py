@@ -146,6 +146,7 @@ class Environment:
         self.locate_beside: dict[str, Callable[[int, int], int]] = {}
         self.arch: ArchFacts = arch_by_name("amd64")
         self.records_time = records_time
+        self.target: Callable[[Firing], int] = lambda _firing: 4711
         self.time = 1_000
         self.exits: list[int] = []
         self.faults: list[tuple[int, int, Fault]] = []
