@@ -16,6 +16,7 @@ from kinst.runtime.engine.host.budget import ALONE_BEFORE, BUDGET, COUNT, SETTLE
 from kinst.runtime.engine.host.cover import COVER
 from kinst.runtime.engine.host.edges import EDGE_HOOK
 from kinst.runtime.engine.host.encodings import ENCODINGS
+from kinst.runtime.engine.host.marks import MARKS
 from kinst.runtime.engine.host.routine import Routine
 from kinst.runtime.engine.host.walks import WALKS
 from kinst.targets.arch.amd64 import AMD64
@@ -23,7 +24,9 @@ from kinst.targets.arch.arm64 import ARM64
 from kinst.targets.errors import UsageError
 
 FOLDER: Final = Path(__file__).parents[1] / "runtime" / "engine" / "host"
-ROUTINES: Final = (ALONE_BEFORE, BLOCKS, BREAKPOINTS, BUDGET, COUNT, COVER, EDGE_HOOK, ENCODINGS, SETTLE, TALLY, WALKS)
+ROUTINES: Final = (
+    *(ALONE_BEFORE, BLOCKS, BREAKPOINTS, BUDGET, COUNT, COVER, EDGE_HOOK, ENCODINGS, MARKS, SETTLE, TALLY, WALKS),
+)
 HOSTS: Final = {"x86_64": AMD64, "aarch64": ARM64}
 # state.(next, end); sizeof(row); state.next; HASH.1; HASH
 _NAMES: Final = re.compile(

@@ -12,9 +12,11 @@ from typing import Any, Final
 import unicorn
 from hypothesis import strategies as st
 
+from kinst.runtime.engine.address_table import AddressTable
 from kinst.runtime.engine.host.blocks import BLOCKS
 from kinst.runtime.engine.host.budget import BUDGET, BudgetState
 from kinst.runtime.engine.host.encodings import ENCODINGS, Instruction
+from kinst.runtime.engine.host.marks import MARKS
 from kinst.runtime.engine.system_instructions import SystemInstructionFilter
 from tests.fuzz.kind import Finding, Kind
 from tests.fuzz.traffic import Reader
@@ -248,6 +250,24 @@ def _system(drawn: tuple[str, bytes], _folder: Path) -> None:
         raise Finding(f"the encoding {asked} of {wanted}")
 
 
+def _watch(drawn: tuple[str, bytes], _folder: Path) -> None:
+    """Addresses that are watched, some of which share a place in the table, and one that may be another."""
+    name, content = drawn
+    data = Reader(content)
+    known = [_word(data) >> data.number(1) % 64 or 1 for _ in range(data.number(1))]
+    known += [one ^ 1 << 20 + data.number(1) % 44 or 1 for one in known[:8]]
+    table = AddressTable(hooking.STOP)
+    table.add(known)
+    if data.number(1) & 1:
+        known = known[::2]
+        table.keep(known)
+    asked = known[0] if known and data.number(1) & 1 else _word(data) or 1
+    places = (ctypes.c_uint64 * len(table._places)).from_address(table._places.ctypes.data)
+    went, _ = _called(name, host_code(MARKS, name), (hooking.UC, asked, 4), table.state, places)
+    if (went is not None) != (asked in known):
+        raise Finding(f"{asked:#x} among {len(known)} addresses")
+
+
 def _kind(name: str, run: Callable[[tuple[str, bytes], Path], None], size: int) -> Kind:
     return Kind(name, st.tuples(_HOSTS, st.binary(min_size=16, max_size=size)), run)
 
@@ -259,4 +279,5 @@ HOST_CODE: Final = (
     _kind("walks", _walk, 600),
     _kind("budgets", _budget, 48),
     _kind("registers", _system, 128),
+    _kind("watched", _watch, 600),
 )
