@@ -33,11 +33,11 @@ NOTED: Final = re.compile(r"NOTED (\S+) (\d+) steps (\d+) guarded (\d+) sum (-?\
 COUNTS: Final = """
     usdt:/bin/static:noted:step__done, usdt:/bin/moved::step-done {
         @["steps", pid] = count();
-        @["sum", pid] = sum(args[0] + args[2] + args[3] + args[4] + args[5]);
-        @["name", pid] = sum(copyinstr(arg1) == "/bin/linked" ? 1000 : 1);
+        @sums["sum", pid] = sum(args[0] + args[2] + args[3] + args[4] + args[5]);
+        @sums["name", pid] = sum(copyinstr(arg1) == "/bin/linked" ? 1000 : 1);
     }
     usdt:/bin/static:noted:guarded, usdt:/bin/moved:noted:guarded { @["guarded", pid] = count(); }
-    END { printa("%s %d %@d\\n", @); }
+    END { printa("%s %d %@d\\n", @); printa("%s %d %@d\\n", @sums); }
 """
 CHOSEN: Final = """
     usdt:/bin/static:noted:guarded, usdt:/bin/moved:noted:guarded { @["guarded", pid] = count(); }
