@@ -409,7 +409,7 @@ def _request(ctx: click.Context, image: Path | None, arguments: tuple[str, ...],
         learn=learn,
         gdb=_gdb(given["gdb"], image, given["call"]),
         start=given["start"],
-        coverage=None if (covered := coverage_output(given, image)) is None else covered.granularity,
+        coverage=None if (covered := coverage_output(given, image)) is None else covered.request,
         is_verbose=given["is_verbose"],
     )
 

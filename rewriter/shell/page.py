@@ -19,11 +19,12 @@ _WIDTH: Final = 1 << 10  # characters of the data in a line of the page
 
 
 def page_lines(
-    package: str, name: str, texts: Mapping[str, str], data: Any, pictures: Sequence[Code] = ()
+    package: str, name: str, texts: Mapping[str, str], data: Any, pictures: Sequence[Code] = (), more_style: str = ""
 ) -> Iterator[str]:
     """The lines of a page whose body is `name`.html, with .css and .js, in the folder `pages` of a package. `pictures`:
-    the code of those that it shows in frames."""
+    the code of those that it shows in frames. `more_style` is behind its .css."""
     code = {kind: page_file(_HERE, f"page.{kind}") + page_file(package, f"{name}.{kind}") for kind in ("css", "js")}
+    code["css"] += more_style
     policy = page_policy(Code(f"\n{code['js']}\n", f"\n{code['css']}\n"), pictures)
     filled = {**code, **texts, "policy": f'<meta http-equiv="Content-Security-Policy" content="{policy}">'}
     template = page_file(_HERE, "page.html").replace("<!-- body -->\n", page_file(package, f"{name}.html"))

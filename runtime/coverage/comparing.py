@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from kinst.runtime.consumer.pictures.flame_difference import FlameDifference
 from kinst.runtime.consumer.pictures.folded_stacks import Frame, FrameKind, Stacks
+from kinst.runtime.coverage.call_parting import CallParting, call_partings
 from kinst.runtime.coverage.document import Coverage, Function, Granularity
 from kinst.targets.errors import ImageError
 from kinst.targets.values import dataclass
@@ -42,15 +43,19 @@ class RunDifference:
     counts: tuple[Counted, ...]
     parting: Parting | None
     same: int  # functions that both called equally often
+    calls: tuple[CallParting, ...] | None = None  # where the order of all calls parts; None: it is not known of both
 
     @property
     def is_same(self) -> bool:
         """Whether nothing differs."""
-        return not (*self.only[0], *self.only[1], *self.counts) and self.parting is None
+        return not (*self.only[0], *self.only[1], *self.counts, *(self.calls or ())) and self.parting is None
 
 
 def compared(first: Coverage, second: Coverage) -> RunDifference:
-    """Compare two runs. Functions are the same by module and name; of several of a name the first is the first."""
+    """Compare two runs. Functions are the same by module and name; of several of a name the first is the first.
+
+    Raises ImageError: the order of calls of one is damaged.
+    """
     one, other = _named(first), _named(second)
     has_blocks = first.granularity is second.granularity is Granularity.BLOCKS
     both = [_counted(name, one.get(name), other.get(name), has_blocks=has_blocks) for name in {**one, **other}]
@@ -58,7 +63,8 @@ def compared(first: Coverage, second: Coverage) -> RunDifference:
     shared = [found for found in both if found.name in one and found.name in other]
     counts = sorted((found for found in shared if _differs(found)), key=_by_weight)
     parting = _parting(_order(one), _order(other))
-    return RunDifference((only[0], only[1]), tuple(counts), parting, len(shared) - len(counts))
+    found = (only[0], only[1]), tuple(counts), parting, len(shared) - len(counts)
+    return RunDifference(*found, call_partings(first, second))
 
 
 def _differs(found: Counted) -> bool:
@@ -70,15 +76,8 @@ def _by_weight(found: Counted) -> tuple[int, str]:
 
 
 def _named(coverage: Coverage) -> dict[str, Function]:
-    found: dict[str, Function] = {}
-    for image in coverage.images:
-        for one in image.ran:
-            name, number = f"{image.module}`{one.name}", 1
-            while name in found:
-                number += 1
-                name = f"{image.module}`{one.name}#{number}"
-            found[name] = one
-    return found
+    functions = (one for image in coverage.images for one in image.functions)
+    return {name: one for name, one in zip(coverage.names, functions, strict=True) if one.rank}
 
 
 def _counted(name: str, one: Function | None, other: Function | None, *, has_blocks: bool) -> Counted:
@@ -108,6 +107,8 @@ def text_lines(found: RunDifference, names: tuple[str, str]) -> Iterator[str]:
         yield from _list(f"{len(found.counts):,} functions differ in what they did:", found.counts)
     if found.parting is not None:
         yield _parted(found.parting, names)
+    for one in found.calls or ():
+        yield from _calls_parted(one, names)
     yield f"{found.same:,} functions did the same" + ("" if found.is_same else " in both")
 
 
@@ -131,6 +132,18 @@ def _parted(parting: Parting, names: tuple[str, str]) -> str:
     )
 
 
+def _calls_parted(one: CallParting, names: tuple[str, str]) -> Iterator[str]:
+    yield f"the calls of CPU {one.cpu} part after {one.number:,}:"
+    if one.before:
+        yield f"  both call {_chain(one.before)}"
+    for name, then in zip(names, one.then, strict=True):
+        yield f"  then {name} calls {_chain(then) if then else 'nothing more'}"
+
+
+def _chain(calls: tuple[str, ...]) -> str:
+    return ", ".join(map(visible, calls))
+
+
 def json_text(found: RunDifference) -> str:
     """The difference as a JSON document."""
     shown: dict[str, Any] = {
@@ -147,7 +160,13 @@ def json_text(found: RunDifference) -> str:
             "before": found.parting.before,
             "then": list(found.parting.then),
         }
+    shown["calls"] = None if found.calls is None else [_row_of_calls(one) for one in found.calls]
     return json.dumps(shown)
+
+
+def _row_of_calls(one: CallParting) -> dict[str, Any]:
+    then = [list(names) for names in one.then]
+    return {"cpu": one.cpu, "equal": one.number, "before": list(one.before), "then": then}
 
 
 def _row(one: Counted) -> dict[str, Any]:

@@ -1,9 +1,11 @@
 """What ran of some images, as values: what every format of --coverage is written from, and what JSON is read to."""
 
+from collections import Counter
 from collections.abc import Iterator
 from enum import Enum
 from typing import Final
 
+from kinst.runtime.coverage.call_order import CallOrder
 from kinst.targets.values import dataclass
 
 
@@ -16,6 +18,14 @@ class Granularity(Enum):
 
 
 DEFAULT_GRANULARITY: Final = Granularity.BLOCKS
+
+
+@dataclass(frozen=True, slots=True)
+class CoverageRequest:
+    """What is to be known of what runs: what is listed of functions, and whether the order of all calls is kept."""
+
+    granularity: Granularity
+    is_ordered: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +75,26 @@ class CoveredImage:
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """What some runs did. `outside`: how many different blocks ran that are in no image."""
+    """What some runs did. `outside`: how many different blocks ran that are in no image. `calls`: of one run, in
+    order; empty if that was not kept."""
 
     granularity: Granularity
     runs: int
     images: tuple[CoveredImage, ...]
     outside: int
+    calls: tuple[CallOrder, ...] = ()
+
+    @property
+    def names(self) -> Iterator[str]:
+        """The functions of all images, one after the other, as module`function, each with a name of its own: of
+        several of a name, those behind the first have a number."""
+        seen, taken = Counter[str](), set[str]()
+        for image in self.images:
+            for one in image.functions:
+                shown = name = f"{image.module}`{one.name}"
+                seen[name] += 1
+                while shown in taken:
+                    shown = f"{name}#{seen[name]}"
+                    seen[name] += shown in taken
+                taken.add(shown)
+                yield shown

@@ -1,10 +1,13 @@
 """Coverage <-> the lines of a JSON file, which docs/formats.md describes. What is read is checked: a file may lie."""
 
+import base64
+import binascii
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from kinst.runtime.coverage.call_order import PIECE, CallOrder
 from kinst.runtime.coverage.document import Block, Coverage, CoveredImage, Function, Granularity
 from kinst.targets.errors import ImageError
 
@@ -22,7 +25,18 @@ def json_lines(coverage: Coverage) -> Iterator[str]:
     yield json.dumps(head)[:-1] + ', "images": ['
     for number, image in enumerate(coverage.images):
         yield from _image(image, is_last=number == len(coverage.images) - 1)
+    yield '], "calls": ['
+    for number, order in enumerate(coverage.calls):
+        yield from _order(order, is_last=number == len(coverage.calls) - 1)
     yield "]}"
+
+
+def _order(order: CallOrder, *, is_last: bool) -> Iterator[str]:
+    """The calls of a CPU: a line for each piece."""
+    yield json.dumps({"cpu": order.cpu, "count": order.count})[:-1] + ', "pieces": ['
+    for number, piece in enumerate(order.pieces):
+        yield f'"{base64.b64encode(piece).decode()}"' + ("," if number < len(order.pieces) - 1 else "")
+    yield "]}" + ("" if is_last else ",")
 
 
 def _image(image: CoveredImage, *, is_last: bool) -> Iterator[str]:
@@ -76,7 +90,22 @@ def _coverage(found: Any) -> Coverage:
     except ValueError:
         raise _LieError(f"of {found['of']!r:.20}") from None
     images = tuple(_read_image(one) for one in _list(found["images"]))
-    return Coverage(granularity, _number(found["runs"]), images, _number(found["outside"]))
+    calls = tuple(map(_read_order, _list(found.get("calls", []))))
+    if len({one.cpu for one in calls}) < len(calls):
+        raise _LieError("a CPU has its calls twice")
+    return Coverage(granularity, _number(found["runs"]), images, _number(found["outside"]), calls)
+
+
+def _read_order(found: Any) -> CallOrder:
+    """What is in the pieces is seen when they are compared."""
+    try:
+        pieces = tuple(base64.b64decode(piece, validate=True) for piece in _list(found["pieces"]))
+    except (binascii.Error, ValueError):
+        raise _LieError("calls are no base64") from None
+    count = _number(found["count"])
+    if -(-count // PIECE) != len(pieces):
+        raise _LieError(f"{count} calls in {len(pieces)} pieces")
+    return CallOrder(_number(found["cpu"]), count, pieces)
 
 
 def _read_image(found: Any) -> CoveredImage:

@@ -4,7 +4,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Final
 
-from kinst.runtime.coverage.document import Granularity
+from kinst.runtime.coverage.document import CoverageRequest, Granularity
 from kinst.targets.errors import UsageError
 from kinst.targets.values import dataclass
 
@@ -33,6 +33,11 @@ class CoverageOutput:
     path: Path
     form: CoverageForm
     granularity: Granularity
+
+    @property
+    def request(self) -> CoverageRequest:
+        """What is to be counted for it."""
+        return CoverageRequest(self.granularity, self.form is CoverageForm.JSON)
 
 
 def form_of(path: Path) -> CoverageForm:

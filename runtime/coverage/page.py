@@ -9,7 +9,7 @@ from html import escape
 from pathlib import Path
 from typing import Final
 
-from kinst.rewriter.shell.page import page_lines
+from kinst.rewriter.shell.page import page_file, page_lines
 from kinst.runtime.coverage.document import Coverage, CoveredImage, Function
 from kinst.runtime.coverage.source_lines import SourceFile, source_files
 from kinst.targets.debuginfo.dwarf.sections import DebugSections
@@ -32,10 +32,21 @@ def coverage_page(coverage: Coverage, lines_of: Callable[[CoveredImage], DebugSe
     """The lines of the page. `lines_of` finds the debug information of an image; None, or KinstError: it has none."""
     names = ", ".join(visible(image.module) for image in coverage.images) or "no image"
     runs = "" if coverage.runs == 1 else f" in {coverage.runs:,} runs"
+    parts = "\n".join(coverage_parts(coverage, lines_of))
+    texts = {"title": escape(f"{names}: coverage"), "name": escape(names + runs), "images": parts}
+    yield from page_lines("kinst.runtime.coverage", "coverage", texts, {}, more_style=coverage_style())
+
+
+def coverage_parts(coverage: Coverage, lines_of: Callable[[CoveredImage], DebugSections | None]) -> Iterator[str]:
+    """The lines of all images, for a page that has `coverage_style` and shows them in an element of class covered."""
     sources = _Sources()
-    parts = (line for image in coverage.images for line in _image(image, lines_of, sources))
-    texts = {"title": escape(f"{names}: coverage"), "name": escape(names + runs), "images": "\n".join(parts)}
-    yield from page_lines("kinst.runtime.coverage", "coverage", texts, {})
+    for image in coverage.images:
+        yield from _image(image, lines_of, sources)
+
+
+def coverage_style() -> str:
+    """How that is shown."""
+    return page_file("kinst.runtime.coverage", "covered.css")
 
 
 def _image(

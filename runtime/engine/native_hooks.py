@@ -95,11 +95,16 @@ class BlockHook(_NativeHook[BlockState]):
         self.counters = BlockCounters(self._state)
         self.coverage: BlockCoverage | None = None
 
-    def cover(self, place: Callable[[int], int]) -> BlockCoverage:
-        """Count all blocks that run from now on. `place`: see `BlockCoverage`."""
-        self.coverage = coverage = BlockCoverage(place, self._fail)
+    def cover(self, place: Callable[[int], int], is_call: Callable[[int, int], bool] | None = None) -> BlockCoverage:
+        """Count all blocks that run from now on. The arguments are those of `BlockCoverage`."""
+        self.coverage = coverage = BlockCoverage(place, self._fail, is_call)
         self._state.covered, self._state.coverage = coverage.hook
         return coverage
+
+    def run_as(self, cpu: int) -> None:
+        """Another CPU runs from now on, by its number."""
+        if self.coverage is not None and self.coverage.log is not None:
+            self.coverage.log.run_as(cpu)
 
     def take_back(self, pc: int) -> None:
         """Uncount what begins at this PC: the run ended after the hook, which will be called again."""

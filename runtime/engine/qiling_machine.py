@@ -87,7 +87,7 @@ class QilingMachine:
         self._fault: tuple[int, Access] | None = None
         self.blocks = BlockHook(self._stop_function(), self.fail)
         self.block_counters = self.blocks.counters
-        self._counted_for: tuple[Callable[[int], None], ...] = (self.block_counters.use,)
+        self._counted_for: tuple[Callable[[int], None], ...] = (self.block_counters.use, self.blocks.run_as)
         self._translated, self._virtual, self._pc_value = ctypes.c_uint64(), ctypes.c_uint64(), ctypes.c_uint64()
         at = ctypes.c_void_p(ctypes.addressof(self._translated))
         self._translate = tuple(  # indexed by Access; bound once, since the trap path needs it at every push

@@ -20,7 +20,7 @@ from kinst.runtime.tracing.output_format import Format
 from kinst.runtime.tracing.outputs import Consumer, opened_file
 from kinst.runtime.tracing.programs.program_text import Origin, ProgramText
 from kinst.runtime.tracing.request import Request
-from kinst.runtime.tracing.run_command import RunOptions, enable, page_file, status_of, with_report
+from kinst.runtime.tracing.run_command import RunOptions, enable, page_file, status_of, with_files
 from kinst.runtime.tracing.subject import Subject
 from kinst.runtime.tracing.tracing import Tracing
 from kinst.targets.errors import KinstError, UsageError
@@ -64,7 +64,7 @@ def watch(request: Request, limits: Limits, options: RunOptions) -> int:
         console_file = None if options.console is None else files.enter_context(options.console.open("wb"))
         copied = Copied(console, console_file)
         shown = TextOutput(Copied(printed, output_file), notes, tracing.tracer, console=copied)
-        output = with_report(shown, tracing, files.enter_context(page_file(options)), options)
+        output = with_files(shown, tracing, files.enter_context(page_file(options)), None, options)
         run = _run(
             tracing, output, limits, options, (console, printed), notes, "key" if has_programs else "function", stops
         )

@@ -15,7 +15,7 @@ from kinst.targets.packed.reading import AS_IT_SAYS, Reading
 from kinst.targets.values import dataclass
 
 if TYPE_CHECKING:
-    from kinst.runtime.coverage.document import Granularity
+    from kinst.runtime.coverage.document import CoverageRequest
     from kinst.runtime.debugger.address import DebuggerAddress
     from kinst.runtime.tracing.beside_file import BesideFile
     from kinst.runtime.tracing.hits import PythonAction
@@ -62,7 +62,7 @@ class Request:
     learn: "LearnRequest | None" = None  # where to keep what leaves polls of registers that nobody models
     gdb: "DebuggerAddress | None" = None  # where a debugger is awaited before the guest runs
     start: Path | None = None  # the snapshot that the guest begins with, in place of a boot
-    coverage: "Granularity | None" = None  # what is listed of what ran; None: it is not counted
+    coverage: "CoverageRequest | None" = None  # what is to be known of what ran; None: it is not counted
     is_verbose: bool = False  # whether more is reported about a run that is over
 
     @property

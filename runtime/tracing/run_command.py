@@ -184,7 +184,7 @@ def _trace(tracing: Tracing, limits: Limits, options: RunOptions) -> int:
         page, covered = files.enter_context(page_file(options)), files.enter_context(coverage_file(options))
         plain = output_of_calls(options.form, tracing, streams) if options.call_each else None
         plain = plain or output_of(options.form, tracing, streams)
-        output = with_coverage(with_report(plain, tracing, page, options), tracing, covered, options)
+        output = with_files(plain, tracing, page, covered, options)
         if tracing.request.call is not None and (options.call_each or tracing.request.start):
             files.enter_context(calling(tracing, options.call_each, options.form, streams, plain))
         shown = streams.console or (streams.output if options.form is Format.TEXT else None)  # in JSON, it is quoted
@@ -210,27 +210,21 @@ def page_file(options: RunOptions) -> AbstractContextManager[BinaryIO | None]:
     return nullcontext() if options.report is None else whole_file(options.report)
 
 
-def with_report(output: Consumer, tracing: Tracing, page: BinaryIO | None, options: RunOptions) -> Consumer:
-    """The output, with the report of --report written beside it."""
-    if page is None:
-        return output
-    from kinst.runtime.tracing.results.reporting import Reporting  # few runs have a report
-
-    return Reporting(output, tracing, page, options.command)
-
-
 def coverage_file(options: RunOptions) -> AbstractContextManager[BinaryIO | None]:
     """The file of --coverage. Entering it raises KinstError if it cannot be written."""
     return nullcontext() if options.coverage is None else whole_file(options.coverage.path)
 
 
-def with_coverage(output: Consumer, tracing: Tracing, file: BinaryIO | None, options: RunOptions) -> Consumer:
-    """The output, with the file of --coverage written beside it. Raises KinstError: the image has no lines for it."""
-    if file is None or options.coverage is None:
+def with_files(
+    output: Consumer, tracing: Tracing, page: BinaryIO | None, covered: BinaryIO | None, options: RunOptions
+) -> Consumer:
+    """The output, with the files of --report and --coverage written beside it. Raises KinstError: the image has no
+    lines for --coverage."""
+    if page is None and covered is None:
         return output
-    from kinst.runtime.tracing.results.coverage_file import WithCoverage  # few runs have one
+    from kinst.runtime.tracing.results.files_beside import files_beside  # few runs have any
 
-    return WithCoverage(output, tracing, options.coverage, file, _warn)
+    return files_beside(output, tracing, options.command, page, (options.coverage, covered), _warn)
 
 
 def _run(tracing: Tracing, output: Consumer, limits: Limits, options: RunOptions, *, shows_console: bool) -> Ending:

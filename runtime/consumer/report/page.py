@@ -31,6 +31,8 @@ class Report:
     timeline: str
     flame: str
     calls: Sequence[Sequence[Any]]  # of the same stacks: `callers_and_callees`
+    code: str = ""  # HTML: the functions that ran, and their source; empty if that was not counted
+    code_style: str = ""  # and its CSS
 
 
 def report_lines(report: Report) -> Iterator[str]:
@@ -43,7 +45,7 @@ def report_lines(report: Report) -> Iterator[str]:
         "messages": "".join(_messages(report)),
     }
     pictures = (flame_graph_code(), heat_map_code())
-    yield from page_lines("kinst.runtime.consumer.report", "report", texts, _data(report), pictures)
+    yield from page_lines("kinst.runtime.consumer.report", "report", texts, _data(report), pictures, report.code_style)
 
 
 def _cell(text: str) -> str:
@@ -74,6 +76,7 @@ def _data(report: Report) -> dict[str, Any]:
         "timeline": report.timeline,
         "flame": report.flame,
         "calls": report.calls,
+        "code": report.code,
     }
 
 

@@ -19,6 +19,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from kinst.runtime.engine.covered.call_log import CallLog
 from kinst.runtime.engine.host.cover import COVER, MOST_RANGES, BlockRow, CodeRange, CoverState
 from kinst.runtime.engine.host.fields import HASH
 from kinst.targets.values import dataclass
@@ -28,6 +29,8 @@ _ROW: Final = ctypes.sizeof(BlockRow)
 _WORDS: Final = _ROW // 8
 _FIRST_ROWS: Final = 1 << 17
 _WORD: Final = (1 << 64) - 1
+_HALF: Final = 32  # bits
+_NUMBER: Final = (1 << _HALF) - 1
 
 Ranges = Sequence[tuple[int, int]]  # start and size
 
@@ -46,13 +49,20 @@ class BlockRuns:
 class BlockCoverage:
     """The blocks of one engine."""
 
-    def __init__(self, place: Callable[[int], int], fail: Callable[[BaseException], None]) -> None:
+    def __init__(
+        self,
+        place: Callable[[int], int],
+        fail: Callable[[BaseException], None],
+        is_call: Callable[[int, int], bool] | None = None,
+    ) -> None:
         """
         Args:
             place: called with the address of a block that runs for the first time; what it returns is kept with it.
             fail: called with what `place` raises.
+            is_call: called with the address, and with what `place` said: whether a function begins there, so that
+                each of its runs is kept in order. None: no order is kept.
         """
-        self._place, self._fail = place, fail
+        self._place, self._fail, self._is_call = place, fail, is_call
         self._addresses, self._sizes, self._places = array("Q"), array("Q"), array("q")
         self._left: Counter[tuple[int, int]] = Counter()
         self._state = CoverState()
@@ -60,6 +70,7 @@ class BlockCoverage:
         self._state.fresh = ctypes.cast(self._callback, ctypes.c_void_p).value or 0
         self._in_python = _FUNCTION(lambda _uc, address, size, _state: self.count(address, size))
         self._code = COVER.function()
+        self.log = None if is_call is None else CallLog(self._state, self._last_call, fail)
         self._make_rows(_FIRST_ROWS)
 
     @property
@@ -100,15 +111,22 @@ class BlockCoverage:
                 return at, False
             place += 1
 
-    def _put(self, at: int, address: int, size: int, runs: int, number: int) -> None:
+    def _put(self, at: int, address: int, size: int, runs: int, numbers: int) -> None:
+        """`numbers`: the block's, and in the upper half that of a call."""
         words = self._words
-        words[at], words[at + 1], words[at + 2], words[at + 3] = address, size, runs, number
+        words[at], words[at + 1], words[at + 2], words[at + 3] = address, size, runs, numbers
+
+    def _last_call(self) -> int:
+        """The number to be stored for the last block; 0: no function begins with it."""
+        return self._words[(self._state.last - self._state.rows) // 8 + 3] >> _HALF
 
     def _fresh(self, _uc: int, address: int, size: int, _state: int) -> None:
         """A block runs for the first time."""
-        size, number = size or 1, len(self._addresses)
+        size, number, call = size or 1, len(self._addresses), 0
         try:
             place = self._place(address)
+            if self._is_call is not None and self._is_call(address, place):
+                call = number + 1
         except BaseException as error:  # it cannot be raised through ctypes, which would print it and continue
             self._fail(error)
             place = -1
@@ -117,15 +135,17 @@ class BlockCoverage:
         if 2 * number > self._state.mask:
             self._grow()
         at, _ = self._find(address, size)
-        self._put(at, address, size, 1, number)
+        self._put(at, address, size, 1, call << _HALF | number)
         self._state.last = self._state.rows + 8 * at
+        if call and self.log is not None:
+            self.log.add(call)
 
     def _grow(self) -> None:
         old = np.frombuffer(self._memory, np.uint64).reshape(-1, _WORDS)
         rows = old[old[:, 1] > 0].tolist()
         self._make_rows(4 * (self._state.mask + 1))
-        for address, size, runs, number in rows:
-            self._put(self._find(address, size)[0], address, size, runs, number)
+        for address, size, runs, numbers in rows:
+            self._put(self._find(address, size)[0], address, size, runs, numbers)
 
     def count(self, address: int, size: int) -> None:
         """What the machine code does for a block."""
@@ -140,6 +160,8 @@ class BlockCoverage:
             return
         self._words[at + 2] += 1
         state.last = state.rows + 8 * at
+        if self.log is not None and (call := self._last_call()):
+            self.log.add(call)
 
     # -- what a block did not do --------------------------------------------------------------------------------------
 
@@ -147,6 +169,8 @@ class BlockCoverage:
         """Uncount the last block: the run ended between the hook and the block, which will begin again."""
         if self._state.last:
             self._words[(self._state.last - self._state.rows) // 8 + 2] -= 1
+            if self.log is not None and self._last_call():
+                self.log.take_back()
             self._state.last = 0
 
     def leave(self, pc: int, *, has_begun: bool) -> None:
@@ -161,7 +185,7 @@ class BlockCoverage:
         if inside + has_begun == 0:
             self.take_back()
         else:
-            self._left[self._words[at + 3], inside + has_begun] += 1
+            self._left[self._words[at + 3] & _NUMBER, inside + has_begun] += 1
             self._state.last = 0
 
     def taken(self) -> BlockRuns:
@@ -169,7 +193,7 @@ class BlockCoverage:
         table = np.frombuffer(self._memory, np.uint64).reshape(-1, _WORDS)
         used = table[table[:, 1] > 0]
         runs = np.zeros(len(self._addresses), np.uint64)
-        runs[used[:, 3].astype(np.int64)] = used[:, 2]
+        runs[(used[:, 3] & np.uint64(_NUMBER)).astype(np.int64)] = used[:, 2]
         columns = (np.array(self._addresses, np.uint64), np.array(self._sizes, np.uint64))
         left = tuple((row, offset, times) for (row, offset), times in sorted(self._left.items()))
         return BlockRuns(*columns, np.array(self._places, np.int64), runs, left)

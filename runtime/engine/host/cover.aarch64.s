@@ -32,7 +32,19 @@ probe:
     add x8, x8, #1
     str x8, [x7, #row.runs]
     str x7, [x3, #state.last]
+    ldr w8, [x7, #row.call]
+    cbnz w8, call
     ret
+call:
+    ldp x9, x10, [x3, #state.(next, end)]
+    cmp x9, x10
+    b.eq full
+    str w8, [x9], #4
+    str x9, [x3, #state.next]
+    ret
+full:
+    ldr x5, [x3, #state.full]
+    br x5                                       // full(uc, address, size, state)
 other:
     cbnz x9, probe
     ldr x5, [x3, #state.fresh]

@@ -3,7 +3,7 @@
 import ctypes
 from typing import Annotated, Final
 
-from kinst.runtime.engine.host.fields import HASH, Word, layout, log2
+from kinst.runtime.engine.host.fields import HASH, Half, Word, layout, log2
 from kinst.runtime.engine.host.routine import Routine
 
 MOST_RANGES: Final = 8
@@ -27,6 +27,9 @@ class CoverState(ctypes.Structure):
     last: Word  # the address of the row of the last block; 0: it has none
     rows: Word  # the table, by address
     mask: Word  # the number of its rows less one
+    next: Word  # where the number of the next block is stored with which a function begins: these two side by side
+    end: Word  # where there is no more room for it
+    full: Word  # Python's, which makes room and stores it
     count: Word  # how many ranges there are; 0: blocks are counted everywhere
     ranges: Annotated["ctypes.Array[CodeRange]", CodeRange * MOST_RANGES]
 
@@ -39,7 +42,8 @@ class BlockRow(ctypes.Structure):
     address: Word
     size: Word  # in bytes; 0: the row is free
     runs: Word
-    image: Word  # its link address, or what it is instead
+    number: Half  # of the block, in the order in which they first ran
+    call: Half  # that number and 1, if a function begins with it; else 0: it is not stored
 
 
 COVER: Final = Routine(

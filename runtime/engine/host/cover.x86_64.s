@@ -29,7 +29,20 @@ probe:
     jne other
     inc qword ptr [r9 + row.runs]
     mov [rcx + state.last], r9
+    mov eax, [r9 + row.call]
+    test eax, eax
+    jne call
     ret
+call:
+    mov r8, [rcx + state.next]
+    cmp r8, [rcx + state.end]
+    je full
+    mov [r8], eax
+    add r8, 4
+    mov [rcx + state.next], r8
+    ret
+full:
+    jmp [rcx + state.full]                      // full(uc, address, size, state)
 other:
     test rax, rax
     jne probe

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from kinst.runtime.clauses.profiles import user_mode_register
 from kinst.runtime.coverage.attributing import ImageRun, attributed
-from kinst.runtime.coverage.document import Coverage, Granularity
+from kinst.runtime.coverage.call_order import NOWHERE, CallOrder, call_orders
+from kinst.runtime.coverage.document import Coverage, CoverageRequest
 from kinst.runtime.coverage.executed import Executed, executed
 from kinst.runtime.engine.covered.block_coverage import BlockRuns
 
@@ -29,14 +30,15 @@ _WORD: Final = 1 << 64
 class Covering:
     """The blocks of one guest."""
 
-    def __init__(self, system: "System", images: "PlacedImages", granularity: Granularity) -> None:
+    def __init__(self, system: "System", images: "PlacedImages", wanted: CoverageRequest) -> None:
         """Count from now on."""
-        self._system, self._images, self._granularity = system, images, granularity
+        self._system, self._images, self._granularity = system, images, wanted.granularity
         self._places: list[tuple[PlacedImage, int]] = []  # an image, and how far its code was from its link address
         self._sites: dict[int, int] = {}  # an address in a trampoline -> the instruction that it stands for
         self._known: dict[int, int] = {}  # page -> the place of its code
         self._is_user = user_mode_register(system.arch, system.engine.live.get)
-        self._blocks = system.engine.blocks.cover(self._place)
+        self._entries: dict[int, frozenset[int]] = {}  # where functions begin, by the number of the place
+        self._blocks = system.engine.blocks.cover(self._place, self._is_call if wanted.is_ordered else None)
 
     def _place(self, address: int) -> int:
         if address in self._system.trap.trampolines:
@@ -48,6 +50,16 @@ class Covering:
         # Of several images, another may have come to its place.
         known = self._known.get(address // _PAGE) if self._images.is_single else None
         return self._found(address) if known is None else known
+
+    def _is_call(self, address: int, place: int) -> bool:
+        """Whether a function begins there."""
+        if place < 0:
+            return False
+        if place not in self._entries:
+            image, distance = self._places[place]
+            starts = image.program().functions.address + np.uint64(distance)
+            self._entries[place] = frozenset(starts.tolist())
+        return address in self._entries[place]
 
     def _found(self, address: int) -> int:
         found = self._images.of(address)
@@ -90,7 +102,25 @@ class Covering:
         found = tuple(
             attributed(image.program(), self._run_of(image, runs), self._granularity) for image in images.values()
         )
-        return Coverage(self._granularity, 1, found, int(((runs.place == _ELSEWHERE) & (runs.runs > 0)).sum()))
+        outside = int(((runs.place == _ELSEWHERE) & (runs.runs > 0)).sum())
+        return Coverage(self._granularity, 1, found, outside, self._calls(list(images.values()), runs))
+
+    def _calls(self, images: "list[PlacedImage]", runs: BlockRuns) -> tuple[CallOrder, ...]:
+        """The calls in their order; the functions of all images count, one image after the other."""
+        if self._blocks.log is None:
+            return ()
+        function_of = np.full(len(runs.address), NOWHERE, np.uint32)
+        before = 0
+        for image in images:
+            starts = image.program().functions.address
+            for number in (number for number, (one, _) in enumerate(self._places) if one is image):
+                rows = np.flatnonzero(runs.place == number)
+                link = runs.address[rows] - np.uint64(self._places[number][1])
+                function = np.minimum(np.searchsorted(starts, link), max(len(starts) - 1, 0))
+                begins = starts[function] == link
+                function_of[rows[begins]] = before + function[begins]
+            before += len(starts)
+        return call_orders(self._blocks.log.taken(), function_of)
 
     def _run_of(self, image: "PlacedImage", runs: BlockRuns) -> ImageRun:
         own = [number for number, (one, _) in enumerate(self._places) if one is image]

@@ -23,6 +23,7 @@ from kinst.runtime.providers.provider import Probe
 from kinst.runtime.tracing.documents import title_of
 from kinst.runtime.tracing.outputs import Consumer
 from kinst.runtime.tracing.results.report_facts import Watch, facts
+from kinst.runtime.tracing.results.run_coverage import RunCoverage
 from kinst.runtime.tracing.timers.frequent_snapshots import sample_often
 from kinst.runtime.tracing.tracing import Tracing
 from kinst.targets.errors import ImageError, UsageError
@@ -36,9 +37,18 @@ _INSTRUCTIONS: Final = 50_000  # that are shown
 class Reporting:
     """An output that also collects for a report; implements `outputs.Consumer`."""
 
-    def __init__(self, consumer: Consumer, tracing: Tracing, page: BinaryIO, command: Sequence[str]) -> None:
-        """`page` receives the report of what `command` ran. The tracer records hits, times and tasks."""
+    def __init__(
+        self,
+        consumer: Consumer,
+        tracing: Tracing,
+        page: BinaryIO,
+        command: Sequence[str],
+        covered: RunCoverage | None = None,
+    ) -> None:
+        """`page` receives the report of what `command` ran, with the code that ran, if that is known. The tracer
+        records hits, times and tasks."""
         tracer = tracing.tracer
+        self._covered = covered
         self._consumer, self._tracing, self._page, self._command = consumer, tracing, page, command
         self._watch, self._start = Watch(), tracer.now()
         self._values = JsonValues(tracer.symbols)
@@ -87,6 +97,7 @@ class Reporting:
         reason = str(end.get("reason", ""))
         records = Records(tracer.clauses, tracer.probe, tracer.symbols, self._start)
         flame, calls = self._stacks()
+        code, style = self._code()
         probes = [probe for number in tracer.enabled if (probe := tracer.probe(number)) is not None]
         return Report(
             title=title_of(self._tracing.request),
@@ -103,7 +114,17 @@ class Reporting:
             timeline=self._timeline(),
             flame=flame,
             calls=calls,
+            code=code,
+            code_style=style,
         )
+
+    def _code(self) -> tuple[str, str]:
+        """The code that ran, as HTML, and its style."""
+        if self._covered is None:
+            return "", ""
+        from kinst.runtime.coverage.page import coverage_parts, coverage_style  # few runs are counted
+
+        return "\n".join(coverage_parts(self._covered.coverage, self._covered.lines_of)), coverage_style()
 
     def _aggregations(self) -> Iterator[dict[str, Any]]:
         tracer = self._tracing.tracer

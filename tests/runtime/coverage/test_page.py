@@ -1,6 +1,9 @@
 """The page of --coverage FILE.html says what the tracefile says, and shows no file that is not source."""
 
+import base64
+import json
 import re
+import zlib
 from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
@@ -71,3 +74,18 @@ def test_only_source_is_read(tmp_path: Path) -> None:
     (tmp_path / "d.c").mkdir()
     found = [source_text(str(tmp_path / name), 50) for name in ("id_rsa", "a.c", "b.c", "c.c", "d.c", "e.c", "f\0.c")]
     assert found == [None, "int a;\n", None, None, None, None, None]
+
+
+def test_the_report_of_a_run_has_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    page, report = tmp_path / "a.html", tmp_path / "report.html"
+    words = ("--coverage", page, "--report", report, "--call", 'hash_bytes(1, "coverage", 8)')
+    done = kinst_run("samples/kernel-arm64.elf", "-q", *words)
+    assert done.returncode == 0, done.stderr
+    packed = re.search(r'id="data">(.*?)</script>', report.read_text(), re.DOTALL)
+    assert packed is not None
+    code = json.loads(zlib.decompress(base64.b64decode(packed[1])))["code"]
+    assert "<th scope=row>hash_bytes</th><td>1</td>" in code
+    assert "samples/kernel/" in code
+    assert code in page.read_text()
+    assert ".covered pre u" in report.read_text()

@@ -1,10 +1,11 @@
 // Draws a run. Its data: "functions" are [module, function, probes, fired, hits, [[probe, hits, instruction], ...]],
 // "records" [ns, CPU, probe, text], "aggregations" {name, function, keys, count, prints, asPrinted, heat, rows} with
 // "calls" [function, in itself, with what it called, [[caller, count], ...], [[callee, count], ...]],
-// rows [[key, ...], number] or [[key, ...], [[bucket, count], ...]]; pictures are SVG.
+// rows [[key, ...], number] or [[key, ...], [[bucket, count], ...]]; pictures are SVG,
+// and "code" is HTML: what ran, as the page of --coverage has it.
 (async () => {
   const data = await unpacked();
-  const VIEWS = ["overview", "aggregations", "flame", "calls", "functions", "records", "console"];
+  const VIEWS = ["overview", "aggregations", "flame", "calls", "functions", "records", "console", "code"];
   const plural = (count, what) => `${number(count)} ${what}${count === 1 ? "" : "s"}`;
   const shown = value => typeof value === "number" ? number(value) : value === null ? "" : String(value);
   const share = (part, whole) => whole ? `${(100 * part / whole).toFixed(1)} %` : "";
@@ -322,11 +323,17 @@
     if (tail) place.append(made("pre", "", tail));
   }
 
-  const drawings = { overview, aggregations, flame, calls, functions, records, console: consoleText };
+  // Functions and source lines, escaped where they were made. No script can be in it: the page's policy lets none run.
+  function code() {
+    one("view-code").innerHTML = data.code;
+  }
+
+  const drawings = { overview, aggregations, flame, calls, functions, records, console: consoleText, code };
   const isThere = {
     overview: true, aggregations: data.aggregations.length > 0, flame: Boolean(data.flame),
     calls: data.calls.length > 0,
     functions: data.functions.length > 0, records: data.records.length > 0, console: data.console[0].length > 0,
+    code: data.code.length > 0,
   };
   const views = VIEWS.filter(name => isThere[name]), tables = new Map();
   let view = "";
