@@ -27,12 +27,6 @@ _LATENCY: Final = (
     "syscall:::entry { self->t = timestamp; } "
     f"syscall:::return /self->t/ {{ @q[execname] = quantize(timestamp - self->t); {_COUNTS} self->t = 0; }}" + _PRINTED
 )
-# In Linux 6.12 for riscv64 no return of a system call can be a jump: there it is the time from one call to the next.
-_BETWEEN: Final = (
-    f"syscall:::entry /self->t/ {{ @q[execname] = quantize(timestamp - self->t); {_COUNTS} }} "
-    "syscall:::entry { self->t = timestamp; }" + _PRINTED
-)
-_CALLS: Final = {"amd64": _LATENCY, "arm64": _LATENCY, "riscv64": _BETWEEN}
 _CALLERS: Final = ("init", "find", "dd", "sort")  # that are long enough in each boot
 COLUMNS: Final = (
     *("kernel", "CPUs", "QEMU", "anew", "anew/", "kept", "kept/", "calls", "calls/"),
@@ -65,7 +59,7 @@ def row(name: str, cpus: int, append: str, init: str) -> tuple[str, bool]:
         plain = _run(qemu(machine, path, folder, *smp, "-initrd", str(initrd), "-append", append), folder)
         with patch.dict(os.environ, XDG_CACHE_HOME=text):  # where no image is kept yet
             anew, counted = (_run([*on, "-n", _COUNTED, str(path)], folder) for _ in range(2))
-            timed = _run([*on, "-n", _CALLS[machine], str(path)], folder)
+            timed = _run([*on, "-n", _LATENCY, str(path)], folder)
     wrong = [*_wrong(plain, anew, counted, timed)]
     times = [f"{plain.seconds:.1f}"]
     for run in (anew, counted, timed):

@@ -43,6 +43,7 @@ from tests.qemu_plugin.plugin import Plugin, counting_plugin
 Addresses = NDArray[np.uint64]
 _BOUND: Final = 300  # seconds a run
 _LIST: Final = "{ @[probefunc] = count(); }"
+_NO_SERVERS: Final = "No bootstrap code loaded"  # GNU Mach, without the Hurd
 _OPENSBI: Final = "Boot HART MEDELEG"  # among the last that it says of itself
 
 
@@ -132,6 +133,8 @@ SUBJECTS: Final = (
     Subject("opensbi-1.6", f"{_RISCV}sifive_u -smp 5", _OPENSBI, base=_RAM),
     Subject("opensbi-1.6", f"{_RISCV}virt -smp 4", _OPENSBI, base=_RAM),
     Subject("opensbi-1.6", f"{_RISCV}virt -smp 4", _OPENSBI, probes=_RETURNS, base=_RAM),
+    Subject("gnumach", f"{_PC}q35", _NO_SERVERS, "console=com0"),
+    Subject("gnumach", f"{_PC}pc", _NO_SERVERS, "console=com0", _RETURNS),
     _linux("linux-amd64", "amd64"),
     _linux("linux-amd64", "amd64", probes=_RETURNS),
     _linux("linux-6.12-amd64", "amd64"),

@@ -27,10 +27,10 @@ def dead_before(flow: Dataflow) -> Masks:
     """
     found, facts = flow.found, flow.program.image.facts
     machine, is_tracer = effector(facts), found.reason == Reason.TRACER_CALL
-    effects = _effects(flow, is_tracer)
+    effects = _effects(flow, is_tracer, _tracer_scratch(facts, machine))
     live = flow.blocks.live_before(effects)
-    # The tracer may clobber its scratch registers before the first real instruction, so nothing can be in them there.
-    # That holds on from there, but not where control enters from elsewhere.
+    # The tracer may clobber its scratch registers before the first real instruction, so nothing can be in them there,
+    # nor in front of a call of such a function. That holds on from there, but not where control enters from elsewhere.
     is_entered = holds(found.address, found.target[found.target != 0])
     rows = np.flatnonzero(_after_tracer_calls(found, is_tracer) & ~is_entered)
     scratch = np.full(len(rows), _tracer_scratch(facts, machine), np.uint32)
@@ -72,12 +72,13 @@ def _tracer_scratch(facts: ArchFacts, machine: Effector) -> int:
     return sum(1 << facts.registers.index(name) for name in facts.linux.tracer_scratch) | sum(machine.flags.values())
 
 
-def _effects(flow: Dataflow, is_tracer: NDArray[np.bool_]) -> Effects:
-    """Those of the code as it runs: what the file does not show reads everything, and the tracer's call nothing."""
+def _effects(flow: Dataflow, is_tracer: NDArray[np.bool_], scratch: int) -> Effects:
+    """Those of the code as it runs: what the file does not show reads everything, and the tracer's call, which writes
+    to its scratch registers, nothing."""
     is_known = _is_as_it_runs(flow.program, flow.found)
     reads = np.where(is_known, flow.effects.reads, np.uint32(EVERYTHING))
     writes = np.where(is_known, flow.effects.writes, np.uint32(0))
-    reads[is_tracer] = writes[is_tracer] = 0
+    reads[is_tracer], writes[is_tracer] = 0, scratch
     return Effects(reads, writes)
 
 

@@ -7,6 +7,7 @@ from typing import IO, Final
 
 from kinst.runtime.live.command import QemuCommand
 from kinst.runtime.live.long_mode import bootable, is_entered_in_long_mode
+from kinst.runtime.live.multiboot_file import as_32_bit, is_for_multiboot
 from kinst.runtime.live.room.layout import Layout, with_room
 from kinst.runtime.machine.boards.multiboot import PVH_COMMAND_LINE, pvh_entry
 from kinst.runtime.machine.configuration import Configuration
@@ -34,6 +35,7 @@ class Loading:
     words: tuple[str, ...]  # {} is the file
     is_flat: bool  # a raw image of memory from its first byte on; else an ELF file
     in_long_mode: bool = False  # with code in front that enters it in amd64's 64-bit mode
+    is_narrowed: bool = False  # as a 32-bit ELF file
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +62,12 @@ def invocation(
     QEMU has no option for that, or its command says it itself."""
     loading = loading_of(image, machine) if room is None else Loading(_KERNEL, is_flat=True)
     named = command.names_image
-    pieces: Sequence[tuple[int, bytes | memoryview]]
     if room is not None:
-        pieces = with_room(image, room)
-    elif loading.in_long_mode and not named:
-        pieces = bootable(image, memory, bytes(configuration.device_tree or b""))
+        pieces: Sequence[tuple[int, bytes | memoryview]] = with_room(image, room)
+    elif named:
+        pieces = _without_sections(image)
     else:
-        pieces = _without_sections(image) if named or not loading.is_flat else _flat(image)
+        pieces = _pieces(loading, image, memory, bytes(configuration.device_tree or b""))
     file = _nameless("image", pieces)
     files = [file]
     path = _path(file)
@@ -142,6 +143,8 @@ def loading_of(image: Image, machine: MachineFacts) -> Loading:
     first = min((one for one in image.segments if one.kind == PT_LOAD and one.size), key=lambda one: one.load_address)
     if text_offset(image, first) is not None:
         return Loading(_KERNEL, is_flat=True)
+    if machine.loads_multiboot and is_for_multiboot(image) and not pvh_entry(image):
+        return Loading(_KERNEL, is_flat=False, is_narrowed=True)
     if machine.loads_multiboot and not (boot_header(image) or pvh_entry(image)) and is_entered_in_long_mode(image):
         return Loading(_KERNEL, is_flat=True, in_long_mode=True)
     start, qemu = first.load_address, machine.qemu
@@ -152,6 +155,17 @@ def loading_of(image: Image, machine: MachineFacts) -> Loading:
     # -bios does not use the entry of an ELF file: the first byte of RAM is executed, even if that is the ELF header.
     is_at_start = start == machine.ram_base and image.entry == first.address
     return Loading(_FIRMWARE, is_flat=True) if is_at_start else Loading(_ENTERED, is_flat=False)
+
+
+def _pieces(
+    loading: Loading, image: Image, memory: int | None, tree: bytes
+) -> Sequence[tuple[int, bytes | memoryview]]:
+    """The file that QEMU loads."""
+    if loading.in_long_mode:
+        return bootable(image, memory, tree)
+    if loading.is_narrowed:
+        return as_32_bit(image)
+    return _flat(image) if loading.is_flat else _without_sections(image)
 
 
 def _flat(image: Image) -> list[tuple[int, bytes | memoryview]]:

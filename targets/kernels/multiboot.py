@@ -52,11 +52,12 @@ class LoadRange:
 @dataclass(frozen=True, slots=True)
 class BootHeader:
     """A Multiboot header. `load` is None if the ELF program headers apply, `entry` is None if the ELF header's
-    applies."""
+    applies. `flags` are version 1's: what the image asks for."""
 
     version: Version
     load: LoadRange | None = None
     entry: int | None = None
+    flags: int = 0
 
 
 def boot_header(image: Image) -> BootHeader | None:
@@ -100,8 +101,8 @@ def _first(image: Image, offset: int) -> BootHeader:
     """magic  flags  checksum  header_addr  load_addr  load_end_addr  bss_end_addr  entry_addr  ..."""
     _, flags, _, *addresses, entry = _words(image, offset, 8)
     if not flags & _HAS_ADDRESSES:
-        return BootHeader(Version.ONE)
-    return BootHeader(Version.ONE, _load_range(image, offset, addresses), entry)
+        return BootHeader(Version.ONE, flags=flags)
+    return BootHeader(Version.ONE, _load_range(image, offset, addresses), entry, flags)
 
 
 def _second(image: Image, offset: int) -> BootHeader:

@@ -75,7 +75,9 @@ class Outcome:
 class Machine:
     """A CPU that has just been switched on, `code` at `address`, and noise, always the same, everywhere else."""
 
-    def __init__(self, name: str, code: bytes, address: int) -> None:
+    def __init__(self, name: str, code: bytes, address: int, cleared: Mapping[int, int] | None = None) -> None:
+        """`cleared`: by the address of an instruction, the bits of registers that are 0 when it has run, besides."""
+        self._cleared = cleared or {}
         self._name, self._model, self._code, self._address = name, MODELS[name], code, address
         self._uc = unicorn.Uc(self._model.arch, self._model.mode)
         self._uc.ctl_set_tlb_mode(unicorn.UC_TLB_VIRTUAL)
@@ -126,6 +128,10 @@ class Machine:
             uc.emu_stop()
         else:
             self._path.append(address)
+            bits = self._cleared.get(address, 0)
+            for bit, register in self._model.registers.items() if bits else ():
+                if bits >> bit & 1:
+                    uc.reg_write(register, 0)
 
     def _store(self, uc: unicorn.Uc, access: int, address: int, size: int, value: int, data: object) -> None:
         self._stores.append((address, size, value))

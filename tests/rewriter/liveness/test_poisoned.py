@@ -28,7 +28,7 @@ DIRECT = (Flow.JUMP, Flow.CALL)
 ROOM = 1 << 16
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Code:
     """An image's instructions, and what is dead before each."""
 
@@ -58,6 +58,13 @@ def around(code: Code, address: int) -> tuple[int, bytes]:
     return low, bytes(content)
 
 
+@cache
+def rooms(code: Code) -> dict[int, int]:
+    """The instructions in rooms for the kernel's tracer, and the registers that it does not preserve."""
+    rows = code.found.address[code.found.reason == Reason.TRACER_CALL]
+    return dict.fromkeys(rows.tolist(), tracer_scratch(code.program))
+
+
 def tracer_scratch(program: Program) -> int:
     facts = program.image.facts
     flags = sum(effector(facts).flags.values())
@@ -76,7 +83,7 @@ def disagreements(code: Code, dead: NDArray[np.uint32], seed: int) -> list[str]:
         values = drawn_values(name, choose)
         other = poisoned(values, int(dead[row]), choose)
         first, again, second = (
-            Machine(name, content, low).run(start, one, STEPS, within) for one in (values, values, other)
+            Machine(name, content, low, rooms(code)).run(start, one, STEPS, within) for one in (values, values, other)
         )
         is_half = found.flow[row] in DIRECT and first.path[1:2] != (found.target[row],)
         if first != again or is_half:
