@@ -10,11 +10,19 @@ import pytest
 from kinst.rewriter.commandline.entry import NEW_OBJECTS
 from tests.dearest import Dearest
 from tests.gated import of_later_turns, takes_turns
+from tests.halves import Halves
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """What `poe test` adds."""
+    parser.addoption("--halves", action="store_true", help="run tests from both ends, by two processes that share more")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """What is dear is told."""
     config.pluginmanager.register(Dearest())
+    if config.option.halves:
+        config.pluginmanager.register(Halves())
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:

@@ -25,12 +25,10 @@ from tests.check.steps import ROOT, Cost, Step, carried_out
 from tests.docs.tasks import TASKS
 
 Stages = Sequence[Sequence[Sequence[Step]]]
-# The formatter and the linter say in a second what they have to say. mypy, which takes half a minute where it remembers
-# most and two minutes in its first clone, and a short fuzz run take one processor for as long as the tests of the
-# documents and some more take another, and all other tests have both.
-_QUICK: Final = ("lint-format", "lint")
+# The formatter and the linter say in a second what they have to say. The tests have two processes, and beside them mypy
+# and a short fuzz run have a third: all end sooner when no processor waits for the end of a lane.
+_QUICK: Final = ("lint-format", "lint", "imports")
 _READING: Final = ("imports", "types")
-BESIDE: Final = ("tests/docs", "tests/agree", "tests/runtime/top")
 
 
 def _steps(names: Iterable[str]) -> list[Step]:
@@ -39,10 +37,8 @@ def _steps(names: Iterable[str]) -> list[Step]:
 
 def everything() -> Stages:
     """What CI runs."""
-    beside = Step.of("test-beside", TASKS["test"], ["-n", "0", *BESIDE])
-    others = Step.of("test", TASKS["test"], [word for folder in BESIDE for word in ("--ignore", folder)])
     typed = Step("types", (sys.executable, "-m", "tests.check.types", *shlex.split(TASKS["types"])))
-    return [[_steps(_QUICK)], [[typed, *_steps(["fuzz-briefly"])], [*_steps(["imports"]), beside]], [[others]]]
+    return [[_steps(_QUICK)], [[typed, *_steps(["fuzz-briefly"])], _steps(["test"])]]
 
 
 def of_changes(base: str, more: Sequence[str]) -> Stages:
@@ -54,7 +50,7 @@ def of_changes(base: str, more: Sequence[str]) -> Stages:
     tests = selected(changed_files(ROOT, base), imports_of(ROOT))
     print(f"{len(tests)} files of tests can see what changed since {base}")
     chosen = [Step.of("test", TASKS["test"], ["-x", *more, *tests])] if tests else []
-    return [[_steps(_QUICK)], [chosen], [_steps([name]) for name in _READING]]
+    return [[_steps(_QUICK[:2])], [chosen], [_steps([name]) for name in _READING]]
 
 
 def table(costs: Sequence[Cost], seconds: float) -> str:

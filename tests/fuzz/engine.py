@@ -115,6 +115,10 @@ class _Stop(AssertionError):
     """An input that is to be shrunk."""
 
 
+class _Over(BaseException):
+    """The time is over: no failure, and hypothesis draws no more inputs, which take longer than to run some of them."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Task:
     """What a process has to do until the clock is at `until`; of findings that are known it says nothing."""
@@ -136,7 +140,7 @@ def _batch(task: _Task, folder: Path, end: Connection) -> None:
     def one(value: Any) -> None:
         nonlocal count
         if count and not smallest and time.monotonic() > task.until:
-            return
+            raise _Over
         count += 1
         found = tried(task.kind, value, folder, had)
         end.send(None)  # it lives
@@ -154,7 +158,7 @@ def _batch(task: _Task, folder: Path, end: Connection) -> None:
         print_blob=False,
         verbosity=hypothesis.Verbosity.quiet,
     )
-    with contextlib.suppress(_Stop, hypothesis.errors.HypothesisException, BaseExceptionGroup):
+    with contextlib.suppress(_Stop, _Over, hypothesis.errors.HypothesisException, BaseExceptionGroup):
         hypothesis.seed(task.seed)(limits(hypothesis.given(task.kind.inputs)(one)))()
     end.send((count, smallest[-1:]))
 
