@@ -68,6 +68,11 @@ def test_each_is_one_line(name: str, arguments: list[object], message: str) -> N
             ["-n", "uprobe:/bin/sh:main"],
             "does not match any probes: uprobe:/bin/sh:main:entry is what bpftrace calls uprobe:/bin/sh:main",
         ),
+        (
+            "kinst-run",
+            ["-n", "usdt:/bin/x:query"],
+            "does not match any probes: usdt:/bin/x::query is what bpftrace calls usdt:/bin/x:query",
+        ),
     ],
 )
 def test_what_was_probably_meant(name: str, arguments: list[object], message: str) -> None:
@@ -87,7 +92,6 @@ def test_what_was_probably_meant(name: str, arguments: list[object], message: st
          "sdt:sched::sched_switch is what bpftrace calls tracepoint:sched:sched_switch"),
         ("tracepoint:syscalls:sys_enter_openat",
          "syscall::openat:entry is what bpftrace calls tracepoint:syscalls:sys_enter_openat"),
-        ("usdt:/bin/x:mysql:query", "mysql:::query is what bpftrace calls usdt:/bin/x:mysql:query"),
         ("interval:s:1", "tick-1s is what bpftrace calls interval:s:1"),
         ("profile:hz:99", "profile-99 is what bpftrace calls profile:hz:99"),
         ("hardware:cache-misses:1000", "no events of a CPU or of the host are counted here"),
