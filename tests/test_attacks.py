@@ -177,7 +177,7 @@ FUZZED = {
     *("breakpoints", "counted", "looked-at", "walks", "budgets", "registers", "rings", "watched"),
     *("image-files", "hex-lines", "beside", "names", "boards", "board-trees"),
     *("learned", "polls", "svd", "gdb", "snapshots", "calls", "calls-made", "coverage"),
-    "archives",
+    *("archives", "noted"),
 }
 
 

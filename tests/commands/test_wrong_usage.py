@@ -7,7 +7,6 @@ import pytest
 from tests.commands.all_commands import COMMANDS, run
 
 NOTHING = "no image and no program: give an IMAGE, or a program with -n or -s"
-NO_PROCESS = "an IMAGE is run, and not a process of this system"
 SAMPLE = Path(__file__).parent.parent.parent / "samples" / "kernel-riscv64.elf"
 INLINECALL = "kinst-inlinecall [OPTIONS] FUNCTION IMAGE"
 
@@ -43,7 +42,10 @@ def test_a_format_that_is_none(name: str) -> None:
         ("kinst-run", [SAMPLE, "--cpus", "two"], "--cpus: 'two' is not a valid integer"),
         ("kinst-run", ["--color", "alway"], "--color: 'alway' is not one of 'auto', 'always', 'never'; nearest always"),
         ("kinst-run", [], f"{NOTHING}: kinst-run [OPTIONS] [IMAGE] [ARG]..."),
-        ("kinst-run", ["-p", "1"], f"-p: no such option: {NO_PROCESS} (kinst-run --help)"),
+        ("kinst-run", ["-S"], "-S: no such option: programs are not compiled to DIF (kinst-run --help)"),
+        ("kinst-run", [SAMPLE, "-p", "1", "--exec", "sh"],
+         "-p 1, --exec sh: one of them says which processes are meant"),
+        ("kinst-run", [SAMPLE, "--exec", "/bin/"], "--exec /bin/: is no path of a program in the guest"),
         ("kinst-list", ["--wr\nong"], "--wr\\x0aong: no such option (kinst-list --help)"),
         ("kinst-inlinecall", ["v2_limits"], f"IMAGE: is missing: {INLINECALL}"),
         ("kinst-inlinecall", [SAMPLE], f"FUNCTION: is missing: {INLINECALL}"),
