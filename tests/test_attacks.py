@@ -174,10 +174,10 @@ ATTACKS: tuple[Attack, ...] = (
 FUZZED = {
     *("headers", "manifests", "dwarf", "btf", "ctf", "symbols", "kallsyms", "tracepoints", "system-calls"),
     *("modules", "trees", "input", "caches", "traffic", "pci", "virtio", "code", "programs"),
-    *("breakpoints", "counted", "looked-at", "walks", "budgets", "registers", "rings"),
+    *("breakpoints", "counted", "looked-at", "walks", "budgets", "registers", "rings", "watched"),
     *("image-files", "hex-lines", "beside", "names", "boards", "board-trees"),
     *("learned", "polls", "svd", "gdb", "snapshots", "calls", "calls-made", "coverage"),
-    "archives",
+    *("archives", "noted"),
 }
 
 

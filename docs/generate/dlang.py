@@ -25,6 +25,7 @@ from kinst.runtime.providers.plugged import ENTRY_POINTS, OWN
 from kinst.runtime.providers.profile import ProfileProvider
 from kinst.runtime.providers.trap import TrapProvider
 from kinst.runtime.userspace.uprobe import UprobeProvider
+from kinst.runtime.userspace.usdt import UsdtProvider
 
 DESCRIBED: Final[Mapping[str, Any]] = tomllib.loads(Path(__file__).with_name("descriptions.toml").read_text())
 LEADS: Final[Mapping[str, str]] = DESCRIBED["leads"]  # what a page begins with
@@ -76,7 +77,7 @@ def options() -> list[Entry]:
 def providers() -> list[Entry]:
     """Those that come with the tool."""
     registered = [DtraceProvider.registration, ProfileProvider.registration, KINST, FBT]
-    watched = (MmioProvider, MemProvider, TrapProvider, VminfoProvider, UprobeProvider)
+    watched = (MmioProvider, MemProvider, TrapProvider, VminfoProvider, UprobeProvider, UsdtProvider)
     watching = [one.registration.name for one in watched]
     names = [one.name for one in registered] + [_STATIC, *watching, *OWN, *PROJECT["entry-points"][ENTRY_POINTS]]
     return _entries("providers", dict.fromkeys(names, ""), in_order=True)

@@ -12,8 +12,10 @@ from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Final
 
+from kinst.runtime.unwinding.user_programs import ProgramFile
 from kinst.runtime.userspace.user_file import UserFile
 from kinst.targets.errors import ImageError
+from kinst.targets.image import module_name
 from kinst.targets.packed.cpio import FileSystem, file_system
 from kinst.targets.probe import is_glob, matcher
 from kinst.targets.values import dataclass
@@ -37,17 +39,40 @@ class GuestFile:
         return path == self.path if self.path.startswith("/") else PurePosixPath(path).name == self.path
 
 
+def _program(file: GuestFile) -> ProgramFile:
+    return ProgramFile(file.file, module_name(Path(file.path)), file.names)
+
+
 class GuestFiles:
     """What is known of the guest's files."""
 
     def __init__(self, initrd: bytes | memoryview | None, users: Sequence[UserFile]) -> None:
         """`initrd`: the initial file system; `users`: files that stand for those of the guest."""
         self._initrd, self._users = initrd, users
+        self._found: dict[GuestFile, None] = {}
         self._folder: Path | None = None
         self._copies: dict[str, Path] = {}
 
+    def given(self) -> list[ProgramFile]:
+        """The files that the user gave, each as the program that it stands for. Raises ImageError."""
+        return [
+            next((_program(file) for file in self.find(one.path)), ProgramFile(one.file))
+            if one.path
+            else ProgramFile(one.file)
+            for one in self._users
+        ]
+
+    def found(self) -> list[ProgramFile]:
+        """All that module fields have meant so far."""
+        return [_program(file) for file in self._found]
+
     def find(self, module: str) -> Iterator[GuestFile]:
         """The files that a module field means. Raises ImageError: the initial file system cannot be read."""
+        for file in self._find(module):
+            self._found[file] = None
+            yield file
+
+    def _find(self, module: str) -> Iterator[GuestFile]:
         if is_glob(module):
             for path in self._paths:
                 if matcher(module)(path):

@@ -18,6 +18,7 @@ from tests.fuzz.kernel_tables import KALLSYMS, SYSTEM_CALLS, TRACEPOINTS
 from tests.fuzz.kind import Kind
 from tests.fuzz.learned import LEARNED, POLLS, SVD
 from tests.fuzz.modules import MODULES
+from tests.fuzz.noted import NOTED
 from tests.fuzz.pci import PCI
 from tests.fuzz.programs import PROGRAMS
 from tests.fuzz.rings import RINGS
@@ -63,6 +64,7 @@ KINDS: Final[dict[str, Kind]] = {
         CALLS_MADE,
         COVERAGE,
         ARCHIVES,
+        NOTED,
         *HOST_CODE,
     )
 }

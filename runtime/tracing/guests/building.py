@@ -48,7 +48,6 @@ from kinst.runtime.tracing.images.patched_code import PatchedCode
 from kinst.runtime.tracing.images.placed_images import PlacedImage, PlacedImages, PlacedRules, PlacedSymbols
 from kinst.runtime.tracing.images.plug_ins import PlugIns
 from kinst.runtime.tracing.images.preparing import Prepared
-from kinst.runtime.tracing.request import Request
 from kinst.runtime.tracing.standalone.guest import StandaloneGuest
 from kinst.runtime.tracing.standalone.probes import StandaloneProbes
 from kinst.runtime.trap.trap import Firing
@@ -58,6 +57,7 @@ from kinst.runtime.unwinding.stack_regions import StackRegions, stack_size
 from kinst.runtime.unwinding.stacks import MachineStacks
 from kinst.runtime.unwinding.user_programs import UserPrograms
 from kinst.runtime.unwinding.user_stacks import UserStackWalker
+from kinst.runtime.userspace.guest_files import GuestFiles
 from kinst.targets.c_types import ImageTypes
 from kinst.targets.errors import MachineError, UsageError
 from kinst.targets.kernels.kernel_module import KernelModule
@@ -70,7 +70,6 @@ if TYPE_CHECKING:
     from kinst.runtime.tracing.guests.covering import Covering
     from kinst.runtime.tracing.guests.event_log import EventLog
     from kinst.runtime.tracing.host.machine_host import MachineHost
-    from kinst.runtime.userspace.guest_files import GuestFiles
     from kinst.runtime.userspace.user_code import UserCode
 
 
@@ -159,9 +158,10 @@ def build(prepared: Prepared, types: ImageTypes, plug_ins: PlugIns, warn: Callab
     )
     profile = profile_for(known, SYSTEMS, request.system)
     stacks.cross(profile.interrupted)
-    programs = UserPrograms([one.file for one in request.users], system.arch, memory)
-    is_chosen = chosen(request.target, known, profile, lambda path: _guest_files(request).resolved(path))
-    in_programs = _register_in_programs(known, profile, system, watched, plug_ins, providers, request, is_chosen, warn)
+    files = GuestFiles(request.configuration.initrd, request.users)
+    programs = UserPrograms(files.given(), system.arch, memory, files.found)
+    is_chosen = chosen(request.target, known, profile, files.resolved)
+    in_programs = _register_in_programs(known, profile, system, watched, plug_ins, providers, files, is_chosen, warn)
     surroundings = Surroundings(
         host=host,
         providers=providers,
@@ -171,7 +171,7 @@ def build(prepared: Prepared, types: ImageTypes, plug_ins: PlugIns, warn: Callab
         stacks=stacks,
         user_stacks=UserStackWalker(system.arch, memory, profile.user_registers, programs),
         symbols=in_modules,
-        user_symbols=programs if request.users else NoUserSymbols(symbols.object_start),
+        user_symbols=programs if request.users or in_programs is not None else NoUserSymbols(symbols.object_start),
         locate=moved.locate,
         locate_beside=locate_beside,
         profile=profile,
@@ -280,7 +280,7 @@ def _register_in_programs(
     watched: "MachineHost | None",
     plug_ins: PlugIns,
     providers: Providers,
-    request: Request,
+    files: GuestFiles,
     is_chosen: Chosen | None,
     warn: Callable[[str], None],
 ) -> "UserCode | None":
@@ -291,14 +291,7 @@ def _register_in_programs(
     from kinst.runtime.tracing.host.user_machine import UserMachine, register_in_programs
 
     machine = UserMachine(system, watched, known, profile, warn)
-    files = _guest_files(request)
     return register_in_programs(providers, machine, events, files, plug_ins.is_wanted, is_chosen)
-
-
-def _guest_files(request: Request) -> "GuestFiles":
-    from kinst.runtime.userspace.guest_files import GuestFiles
-
-    return GuestFiles(request.configuration.initrd, request.users)
 
 
 def _with_debugger(

@@ -39,6 +39,8 @@ def _tracepoint(words: Sequence[str]) -> str:
 
 
 def _static(words: Sequence[str]) -> str:
+    if "/" in words[0] or ".so" in words[0]:
+        return f"usdt:{words[0]}:{words[1] if len(words) > 2 else ''}:{words[-1] if len(words) > 1 else ''}"
     provider = words[-2] if len(words) > 1 and not re.search(r"[/.]", words[-2]) else "sdt"
     return f"{provider}:::{words[-1]}"
 
@@ -87,5 +89,7 @@ def bpftrace_name(text: str) -> str:
     if len(words) > 1 and words[-1] in ("entry", "return"):
         words.pop()  # bpftrace's provider with D's name: kprobe::f:entry
     name = _NAMED[provider](words)
+    if name == ":".join((provider, *fields)):
+        return ""  # it is D's name, too
     here = "" if provider in IN_PROGRAMS else f"no provider {provider}: "
     return f"{here}{name} is what bpftrace calls {':'.join((provider, *words))}"

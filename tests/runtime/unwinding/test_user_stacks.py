@@ -13,7 +13,7 @@ from kinst.runtime.tracing.host.contract import blank_firing
 from kinst.runtime.trap.faults import Fault, FaultKind
 from kinst.runtime.trap.trap import Firing
 from kinst.runtime.trap.trap_frame import TrapFrame
-from kinst.runtime.unwinding.user_programs import UserPrograms
+from kinst.runtime.unwinding.user_programs import ProgramFile, UserPrograms
 from kinst.runtime.unwinding.user_stacks import UserStackWalker
 from kinst.targets.arch.registry import arch_by_name
 from kinst.targets.errors import ImageError
@@ -44,7 +44,7 @@ def test_a_known_programs_stack_is_that_of_its_code(machine: str) -> None:
         trace = image.trace(machine=Machine(board=case.machine, clock="icount"))
     guest = trace.guest
     system, memory = guest.system, guest.surroundings.memory
-    programs = UserPrograms([case.path], system.arch, memory)
+    programs = UserPrograms([ProgramFile(case.path)], system.arch, memory)
     walker = UserStackWalker(system.arch, memory, registers, programs)
 
     def look(address: int, callers: list[int]) -> None:
@@ -83,7 +83,7 @@ def test_a_program_is_found_where_it_lies(machine: str) -> None:
     offset = None if start is None else image.offset_of(start)
     assert start is not None
     assert offset is not None
-    programs = UserPrograms([case.path], arch, Mapped(case.path, moved))
+    programs = UserPrograms([ProgramFile(case.path)], arch, Mapped(case.path, moved))
     there = offset + moved
     printk = f"kernel-{machine}`printk"
     assert programs.symbol(there + 4, "ufunc", 7) == SymbolName("ufunc", start, 0, printk)
@@ -95,13 +95,13 @@ def test_a_program_is_found_where_it_lies(machine: str) -> None:
     assert programs.stack((there, 0x1000), 5, 7) == Stack(
         (start, 0x1000), 5, is_user=True, process=7, names=(printk, "0x1000")
     )
-    twice = UserPrograms([case.path, case.path], arch, Mapped(case.path, moved))
+    twice = UserPrograms([ProgramFile(case.path)] * 2, arch, Mapped(case.path, moved))
     assert twice.symbol(there, "usym", 7).name == f"{there:#x}"
 
 
 def test_a_program_is_for_the_guests_machine() -> None:
     with pytest.raises(ImageError, match="is for arm64, and the guest is amd64"):
-        UserPrograms([BY_NAME["kernel-arm64"].path], arch_by_name("amd64"), NoMemory())
+        UserPrograms([ProgramFile(BY_NAME["kernel-arm64"].path)], arch_by_name("amd64"), NoMemory())
 
 
 @pytest.mark.parametrize(
