@@ -48,8 +48,6 @@ from kinst.runtime.tracing.images.placed_images import PlacedImage, PlacedImages
 from kinst.runtime.tracing.images.plug_ins import PlugIns
 from kinst.runtime.tracing.images.preparing import Prepared
 from kinst.runtime.tracing.request import Request
-from kinst.runtime.tracing.standalone.guest import StandaloneGuest
-from kinst.runtime.tracing.standalone.probes import StandaloneProbes
 from kinst.runtime.trap.trap import Firing
 from kinst.runtime.unwinding.contexts import Contexts
 from kinst.runtime.unwinding.frame_rules import FrameRules, Rules
@@ -98,6 +96,10 @@ def build(prepared: Prepared, types: ImageTypes, plug_ins: PlugIns, warn: Callab
     if prepared.manifest is not None and prepared.manifest.standalone is not None:
         if request.coverage is not None:
             raise UsageError("--coverage: not where jumps are in the code: run the original image")
+        # With all that reads what images count by themselves, which few do.
+        from kinst.runtime.tracing.standalone.guest import StandaloneGuest
+        from kinst.runtime.tracing.standalone.probes import StandaloneProbes
+
         _write_jumps(prepared, system, loaded)
         probes = StandaloneProbes(prepared, prepared.manifest, prepared.manifest.standalone, warn)
         standalone = StandaloneGuest(probes, system, loaded, is_made_here=prepared.planned.plan is not None)
