@@ -308,8 +308,9 @@ def _with_debugger(
         return surroundings, None
     from kinst.runtime.tracing.guests.debugging import Debugging
     from kinst.runtime.tracing.guests.rewinding import Rewinding
+    from kinst.runtime.tracing.guests.traced_again import TracedProbes
 
-    rewinding = Rewinding(prepared, system, snapshots, surroundings.providers)
+    rewinding = Rewinding(prepared, system, snapshots, TracedProbes(surroundings.providers, sites, warn))
     debugging = Debugging(address, system, loaded, warn, rewinding, snapshots)
     debugging.know(surroundings.providers, sites)
     return debugging.joined(surroundings), debugging.debugger
