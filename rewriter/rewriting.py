@@ -11,8 +11,7 @@ from kinst.rewriter.kept_functions import Finder, keeping
 from kinst.rewriter.naming.inline_lookup import DebugInlines
 from kinst.rewriter.naming.refusals import Refusals
 from kinst.rewriter.naming.resolve import Resolution, resolve
-from kinst.rewriter.patching.assembly import assembled
-from kinst.rewriter.patching.placing import add_patches
+from kinst.rewriter.naming.static_sites import StaticRecords, static_records
 from kinst.rewriter.patching.request import PatchRequest
 from kinst.rewriter.planning.plan import Plan, make_plan, manifest_of
 from kinst.rewriter.program import Program, functions_of, open_program, with_names
@@ -28,7 +27,6 @@ from kinst.targets.image import Image, open_debug_symbols, open_image
 from kinst.targets.kernels.kernel_names import own_names
 from kinst.targets.manifest.packed import SITE, Manifest
 from kinst.targets.method import Method
-from kinst.targets.names.symbol_file import read_symbol_file
 from kinst.targets.packed.reading import AS_IT_SAYS, Reading
 from kinst.targets.probe import ProbeName
 from kinst.targets.values import dataclass
@@ -65,6 +63,11 @@ class Opened:
     def program(self) -> Program:
         """The image with its functions."""
         return self._analyse()
+
+    @cached_property
+    def static(self) -> StaticRecords:
+        """What the image says about its static probes. To read those of Linux takes a tenth of a second."""
+        return static_records(self.image)
 
     def inlines(self, *, with_parameters: bool = False, types: ImageTypes | None = None) -> DebugInlines:
         """What debug information says of inlined functions, in the image or in the debug file that the user named."""
@@ -104,6 +107,9 @@ def _of(program: Program, manifest: Manifest | None, debug_file: Path | None) ->
 
 def with_requests(opened: Opened, requests: Sequence[PatchRequest], *, force: bool) -> Opened:
     """What was opened, with more patches. Raises KinstError: as `add_patches`."""
+    from kinst.rewriter.patching.assembly import assembled  # with keystone, and few need it
+    from kinst.rewriter.patching.placing import add_patches
+
     sites = np.zeros(0, SITE) if opened.manifest is None else opened.manifest.sites
     program = add_patches(opened.program, requests, sites, assembled, force=force)
     return _of(program, opened.manifest, opened.debug_file)
@@ -126,6 +132,8 @@ def _symbol_file(path: Path, image: Image) -> Symbols:
     """The symbols of a System.map, the output of nm, or an ELF file."""
     if is_elf(path):
         return open_debug_symbols(path, image)
+    from kinst.targets.names.symbol_file import read_symbol_file
+
     return read_symbol_file(path, regions=image.code_regions, is_hosted=is_hosted(image))
 
 

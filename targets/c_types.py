@@ -205,6 +205,15 @@ class Symbol:
     type: CType | None = None
 
 
+def is_complete(kind: CType) -> bool:
+    """Whether it is neither a declared struct nor an array of unknown length, nor a name for one."""
+    while isinstance(kind, Typedef | Qualified):
+        kind = kind.target
+    if isinstance(kind, Array):
+        return kind.length is not None
+    return not isinstance(kind, Aggregate) or kind.members is not None
+
+
 class ImageTypes(Protocol):
     """What the traced image says about its types and symbols, by name. Implementations look up lazily.
 

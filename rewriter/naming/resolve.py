@@ -34,7 +34,13 @@ from kinst.rewriter.naming.sites import (
     kinst_sites_at,
     return_sites,
 )
-from kinst.rewriter.naming.static_sites import matching_static, static_functions, static_records, static_sites
+from kinst.rewriter.naming.static_sites import (
+    StaticRecords,
+    matching_static,
+    static_functions,
+    static_records,
+    static_sites,
+)
 from kinst.rewriter.naming.unknown_names import no_kind, no_module, nothing
 from kinst.rewriter.program import Program, instructions_of, refuse_excluded
 from kinst.rewriter.shell.progress import Progress, silent
@@ -146,6 +152,7 @@ def resolve(
     *,
     include_excluded: bool = False,
     inlines: Inlines | None = None,
+    records: StaticRecords | None = None,
     progress: Progress = silent,
 ) -> Resolution:
     """Find the sites of probe names.
@@ -155,10 +162,11 @@ def resolve(
         names: what to probe. A name that matches nothing has an outcome with an error; nothing is raised for it.
         include_excluded: probe what `exclusions` would leave alone.
         inlines: where inlined functions are looked up; else in the image's own debug information.
+        records: what the image says about its static probes, if that was read already.
         progress: notified while code is decoded.
     """
     inlines = inlines or DebugInlines(program.image)
-    program, static = with_static(program)
+    program, static = with_static(program, records)
     # Identifiers count the image's own functions, and so are fixed before functions are added for addresses that only
     # this command line names: an identifier means the same probe in every command.
     numbers = numbering(program.functions, program.image.code_regions, static)
@@ -186,9 +194,9 @@ def _refuse_unvouched(program: Program, found: Instructions, vouched: NDArray[np
     return found.refuse(rows, Reason.UNVOUCHED) if rows.any() else found
 
 
-def with_static(program: Program) -> tuple[Program, tuple[StaticProbe, ...]]:
+def with_static(program: Program, records: StaticRecords | None = None) -> tuple[Program, tuple[StaticProbe, ...]]:
     """The program with a function around each static probe of the image, and those probes."""
-    records = static_records(program.image)
+    records = records or static_records(program.image)
     program = with_functions_at(program, records.addresses)
     return program, records.probes(program.functions)
 

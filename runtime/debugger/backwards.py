@@ -52,6 +52,14 @@ class Arrival:
 
 
 @dataclass(frozen=True, slots=True)
+class _Seen:
+    """The latest time (ns) to which the guest has come, and the bytes that somebody had typed by then."""
+
+    time: int
+    typed: int
+
+
+@dataclass(frozen=True, slots=True)
 class _Scan:
     """From a snapshot to `end`, for what `asked` wants. Steps are noted from `window` (ns) on."""
 
@@ -76,6 +84,7 @@ class Backwards:
         self._trail: list[Arrival] = []  # steps of one CPU, one after the other
         self._trail_of: tuple[int, object] | None = None  # that CPU, and the watchpoints
         self._ran: int | None = None  # when the CPU has run in the scan, before the window
+        self._seen: _Seen | None = None  # up to where the guest has been; None: it is there
         self._due: int | None = None  # the time that `advance` was called for
         self.has_failed = False  # whether the guest has not done the same again
 
@@ -90,6 +99,7 @@ class Backwards:
         """The debugger has changed a register or memory: what comes now is not what came before."""
         self.history.changed()
         self._trail.clear()
+        self._is_new(is_another=True)
 
     def check(self) -> None:
         """Raise UsageError if there is no way back."""
@@ -101,6 +111,9 @@ class Backwards:
         """Set out; the run ends. False: this is the beginning. The CPU that has stopped is the current one."""
         here = self.history.here()
         self._origin, self.has_failed = (here, self._registers.general()), False
+        if self._seen is None:
+            self.history.pause()
+            self._seen = _Seen(here.time, self.history.typed)
         known = self._known_step(asked, here)
         if known is not None:
             return self._go(known)
@@ -221,6 +234,18 @@ class Backwards:
             self._ran = here.time
         return self._look(here, is_before=False)
 
+    def goes_on(self) -> None:
+        """The engine is about to run for the debugger: whether what comes was seen before."""
+        if self._seen is not None and self.history.typed != self._seen.typed:
+            self._is_new(is_another=True)
+        elif self._seen is not None and self._system.clock.now() >= self._seen.time:
+            self._is_new(is_another=False)
+
+    def _is_new(self, *, is_another: bool) -> None:
+        if self._seen is not None:
+            self._seen = None
+            self.history.go_on(is_another=is_another)
+
     def waits(self) -> Arrival | None:
         """All CPUs wait, or none runs yet: whether it has arrived."""
         if self._next is not None:
@@ -273,6 +298,8 @@ class Backwards:
             times.append(scan.window)
         if goal is not None:
             times.append(goal.place.time)
+        if self._seen is not None:
+            times.append(self._seen.time)
         return min((time for time in times if time > now or time == now != self._due), default=None)
 
     def advance(self) -> None:

@@ -174,7 +174,9 @@ class Debugger:
         """The engine is about to run: what of that is kept for a way back."""
         if self._backwards.is_under_way:
             self._step = self._backwards.step
-        elif self._channel is not None and not self._system.is_over:
+            return
+        self._backwards.goes_on()
+        if self._channel is not None and not self._system.is_over:
             self._backwards.history.note()
 
     def ended(self) -> bool:

@@ -33,6 +33,14 @@ class Rewindable(Protocol):
         """Return to it, between two runs."""
         ...
 
+    def pause(self) -> None:
+        """What the guest does from now on was seen before: its probes have fired."""
+        ...
+
+    def go_on(self, *, is_another: bool) -> None:
+        """It is new from now on; `is_another`: it is not what came then."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Place:
@@ -103,7 +111,7 @@ class History:
             return
         at = bisect_right(self._moments, place.time, key=lambda one: one.place.time)
         before = self._moments[at - 1].snapshot if at else None
-        self._moments.insert(at, Moment(place, _shared(taken, before), self._printed, self._typed, executed))
+        self._moments.insert(at, Moment(place, _shared(taken, before), self._printed, self.typed, executed))
         self._executed = executed
         if len(self._moments) > _MOST:
             self._drop_one()
@@ -134,27 +142,35 @@ class History:
     @property
     def first(self) -> Moment | None:
         """The oldest one."""
-        return next((one for one in self._moments if one.typed == self._typed), None)
+        return next((one for one in self._moments if one.typed == self.typed), None)
 
     @property
-    def _typed(self) -> int:
+    def typed(self) -> int:
         """What somebody has typed since a snapshot was taken cannot be typed again: that snapshot is of no use."""
         return self._system.serial_line.taken
 
     def before(self, time: int) -> Moment | None:
         """The newest one before a time."""
-        usable = (one for one in reversed(self._moments) if one.typed == self._typed)
+        usable = (one for one in reversed(self._moments) if one.typed == self.typed)
         return next((one for one in usable if one.place.time < time), None)
 
     def towards(self, place: Place) -> Moment | None:
         """The newest one from which the guest gets to a place."""
         for one in reversed(self._moments):
-            if one.typed != self._typed:
+            if one.typed != self.typed:
                 continue
             is_there = one.place == place or (place.pc is None and one.place.time == place.time)
             if is_there or one.place.time < place.time:
                 return one
         return None
+
+    def pause(self) -> None:
+        """See `Rewindable`."""
+        self._guest.pause()
+
+    def go_on(self, *, is_another: bool) -> None:
+        """See `Rewindable`."""
+        self._guest.go_on(is_another=is_another)
 
     def restore(self, moment: Moment) -> None:
         """Return to it, between two runs."""

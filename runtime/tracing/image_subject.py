@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final
 
 from kinst.rewriter.naming.inline_probes import is_inline
 from kinst.rewriter.naming.resolve import numbering_of
-from kinst.rewriter.naming.static_sites import static_records
 from kinst.rewriter.rewriting import Opened, open_source
 from kinst.runtime.dlang.builtins import FREEBSD
 from kinst.runtime.providers.plugged import asks_for
@@ -83,7 +82,7 @@ class ImageSubject:
             image = opened.image
             self.types = self._types_of(image, {})
             self.constants = constants_of(image, request.system)
-            self.arch, own = image.facts, static_records(image).providers
+            self.arch, own = image.facts, opened.static.providers
             self.providers = tuple(dict.fromkeys((*PROVIDERS, *own)))
             self._placed = tuple(dict.fromkeys((*_WITH_SITES, *own)))
 

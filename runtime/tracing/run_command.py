@@ -12,12 +12,11 @@ import click
 from kinst.runtime.input.expression import Expression
 from kinst.runtime.input.standard_input import NOTICE, StandardInput, connected, standard_input
 from kinst.runtime.machine.configuration import End
-from kinst.runtime.tracing.calls.calling import calling, output_of_calls
 from kinst.runtime.tracing.host.ending import Ending
 from kinst.runtime.tracing.host.limits import Limits
 from kinst.runtime.tracing.listing import table
 from kinst.runtime.tracing.output_format import Format
-from kinst.runtime.tracing.outputs import Consumer, check_possible, opened, output_of, whole_file
+from kinst.runtime.tracing.outputs import Consumer, Streams, check_possible, opened, output_of, whole_file
 from kinst.runtime.tracing.request import Request
 from kinst.runtime.tracing.subject import Subject
 from kinst.runtime.tracing.tracing import Tracing, everything
@@ -178,14 +177,23 @@ def _print_refusals(tracing: Tracing) -> None:
 # -- the run ----------------------------------------------------------------------------------------------------------
 
 
+def _output_of_calls(tracing: Tracing, options: RunOptions, streams: Streams) -> Consumer | None:
+    if options.call_each is None:
+        return None
+    from kinst.runtime.tracing.calls.calling import output_of_calls
+
+    return output_of_calls(options.form, tracing, streams)
+
+
 def _trace(tracing: Tracing, limits: Limits, options: RunOptions) -> int:
     with ExitStack() as files:
         streams = files.enter_context(opened(options.form, options.output, options.console))
         page, covered = files.enter_context(page_file(options)), files.enter_context(coverage_file(options))
-        plain = output_of_calls(options.form, tracing, streams) if options.call_each else None
-        plain = plain or output_of(options.form, tracing, streams)
+        plain = _output_of_calls(tracing, options, streams) or output_of(options.form, tracing, streams)
         output = with_files(plain, tracing, page, covered, options)
         if tracing.request.call is not None and (options.call_each or tracing.request.start):
+            from kinst.runtime.tracing.calls.calling import calling  # few runs call
+
             files.enter_context(calling(tracing, options.call_each, options.form, streams, plain))
         shown = streams.console or (streams.output if options.form is Format.TEXT else None)  # in JSON, it is quoted
         shows_console = shown is not None and shown.isatty()

@@ -85,6 +85,7 @@ class Running:
         self.ending: Ending | None = None
         traced.surroundings.arm()
         traced.surroundings.on_stop(lambda: tracer.read(output))
+        traced.surroundings.repeats(tracer.listening)
         self._console = tracer.live_console if is_live else tracer.console
         # Without a guest, a deadline for drains would keep the run alive when no timer is left (End.NOTHING_LEFT). With
         # virtual time nothing waits: what is due is drained between turns.
@@ -117,7 +118,7 @@ class Running:
         if not self._is_begun:
             self._is_begun = True
             self._tracer.begin(self._output)
-        if not self._tracer.state.is_tracing:
+        if self._tracer.listening.is_over:
             return End.EXIT
         return self._traced.go(limits, self._console, lambda: self._tracer.after_turn(self._output))
 

@@ -54,6 +54,7 @@ from kinst.runtime.tracing.host.ending import Ending
 from kinst.runtime.tracing.host.schedule import Schedule
 from kinst.runtime.tracing.host.surroundings import Surroundings
 from kinst.runtime.tracing.interventions import Permitted
+from kinst.runtime.tracing.listening import Listening
 from kinst.runtime.tracing.losses import Losses
 from kinst.runtime.tracing.programs.matching import Matching
 from kinst.runtime.tracing.programs.prompt_actions import prompt_actions
@@ -119,7 +120,6 @@ class Tracer:
         self._output: Output | None = None  # None until BEGIN fires
         self._arm, self._fold, self._admit = surroundings.arm, surroundings.fold, surroundings.admit
         self._replays = None if surroundings.timestamp is not None else surroundings.replays
-        self._counts = True  # whether counted hits still run their clauses: not after exit()
         self._dtrace = surroundings.dtrace
         self.memory: Memory = surroundings.memory
         self.stacks: Stacks = surroundings.stacks
@@ -170,6 +170,7 @@ class Tracer:
         # stops `state` at once; the hits that were recorded before it are replayed then, and only after them this
         # stops.
         self._later = copy.copy(self.state)
+        self.listening = Listening(self.state, self._later, surroundings.fold)
         self._prompt: tuple[type, ...] = ()  # actions after which the consumer runs at once
         self._enablings = Enablings([], Combining(None, None, None, None))
         self._schedule = Schedule(options)
@@ -193,6 +194,7 @@ class Tracer:
         """
         check_allowed(programs, self.options)
         self._snapshots.check(programs)
+        self.listening.know(name for program in programs for name in program.destructive)
         enabled: list[Enabled] = []
         counts = []
         self._prompt = prompt_actions([clause for program in programs for clause in program.clauses])
@@ -277,7 +279,7 @@ class Tracer:
         count = compile_counting(clause, number, self.state, self, TRACER_THREAD)
 
         def while_tracing(enabling: Enabling, cpu: int, hits: int, regs: MutableSequence[int]) -> None:
-            if self._counts:
+            if self.listening.counts:
                 count(enabling, cpu, hits, regs)
 
         return while_tracing
@@ -326,13 +328,10 @@ class Tracer:
 
     def exit(self, status: int) -> None:
         """exit(status): tracing is over except for END."""
-        self._fold()  # first: hits that came before exit() count, those that come after it do not
-        self._counts = False
-        self._later.stop()
+        self.listening.end()
         if self.hits is not None:
             self.hits.stop()
         self.exit_status = status
-        self.state.stop()
         self._host.finish(End.EXIT)
 
     def uses_profile(self, name: str) -> None:

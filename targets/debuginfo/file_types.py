@@ -3,22 +3,25 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
+from typing import TYPE_CHECKING
 
-from kinst.targets.c_types import CType, EnumType, Function
+from kinst.targets.c_types import CType, EnumType, Function, is_complete
 from kinst.targets.debuginfo.btf import BtfTypes, btf_types
-from kinst.targets.debuginfo.ctf.types import CtfTypes, ParentOf, ctf_section, ctf_types
-from kinst.targets.debuginfo.dwarf.entry_search import DebugInfo
+from kinst.targets.debuginfo.ctf.section import ctf_section
 from kinst.targets.debuginfo.dwarf.sections import DebugSections
-from kinst.targets.debuginfo.dwarf.types import DwarfTypes, is_complete
 from kinst.targets.elf.file import ElfLike
 from kinst.targets.errors import ImageError
+
+if TYPE_CHECKING:
+    from kinst.targets.debuginfo.ctf.types import CtfTypes, ParentOf
+    from kinst.targets.debuginfo.dwarf.types import DwarfTypes
 
 
 def _no_base() -> BtfTypes | None:
     return None
 
 
-def _no_parent(_name: str) -> CtfTypes | None:
+def _no_parent(_name: str) -> "CtfTypes | None":
     return None
 
 
@@ -31,7 +34,7 @@ class FileTypes:
         module: str,
         debug: DebugSections,
         base: Callable[[], BtfTypes | None] = _no_base,
-        parent_of: ParentOf = _no_parent,
+        parent_of: "ParentOf" = _no_parent,
     ) -> None:
         """Says where to look; nothing is read yet.
 
@@ -50,7 +53,13 @@ class FileTypes:
         self._base = base
         self._parent_of = parent_of
         self._debug = debug
-        self._dwarf = DwarfTypes(DebugInfo(debug), module, self._compact_type)
+
+    @cached_property
+    def _dwarf(self) -> "DwarfTypes":
+        from kinst.targets.debuginfo.dwarf.entry_search import DebugInfo  # kernels have BTF, firmware has often nothing
+        from kinst.targets.debuginfo.dwarf.types import DwarfTypes
+
+        return DwarfTypes(DebugInfo(self._debug), self.module, self._compact_type)
 
     @cached_property
     def btf(self) -> BtfTypes | None:
@@ -62,11 +71,13 @@ class FileTypes:
             return None
 
     @cached_property
-    def ctf(self) -> CtfTypes | None:
+    def ctf(self) -> "CtfTypes | None":
         """What is asked for what neither BTF nor DWARF has."""
-        if self._is_reading:  # files whose types continue one another's
+        if self._is_reading or ctf_section(self.elf) is None:  # files whose types continue one another's
             return None
         self._is_reading = True
+        from kinst.targets.debuginfo.ctf.types import ctf_types  # few files have any
+
         try:
             return ctf_types(self.elf, self.module, self._parent_of)
         except ImageError as error:

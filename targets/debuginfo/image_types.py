@@ -4,18 +4,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kinst.targets.c_types import CType, EnumType, Function, ImageTypes, Symbol
-from kinst.targets.debuginfo.ctf.types import SECTIONS as CTF_SECTIONS
-from kinst.targets.debuginfo.ctf.types import CtfTypes, ParentOf
+from kinst.targets.c_types import CType, EnumType, Function, ImageTypes, Symbol, is_complete
+from kinst.targets.debuginfo.ctf.section import SECTIONS as CTF_SECTIONS
 from kinst.targets.debuginfo.debugfile import find_debug
 from kinst.targets.debuginfo.dwarf.sections import DebugSections
-from kinst.targets.debuginfo.dwarf.types import is_complete
-from kinst.targets.debuginfo.dwarf.units import Units
 from kinst.targets.debuginfo.file_types import FileTypes
 from kinst.targets.elf.file import ElfLike, open_elf
 from kinst.targets.elf.symbols import (
@@ -33,6 +30,9 @@ from kinst.targets.elf.symbols import (
 )
 from kinst.targets.errors import ImageError
 from kinst.targets.image import Image
+
+if TYPE_CHECKING:
+    from kinst.targets.debuginfo.ctf.types import CtfTypes, ParentOf
 
 _RANK: Final = {STB_GLOBAL: 0, STB_WEAK: 1, STB_LOCAL: 2}
 _KEYWORDS: Final = ("struct", "union", "enum")
@@ -80,6 +80,8 @@ def _debug(image: Image, debug_file: Path | None) -> tuple[DebugSections, str]:
 
 
 def _why_split(debug: DebugSections) -> str:
+    from kinst.targets.debuginfo.dwarf.units import Units
+
     try:
         Units(debug).check_split()
     except ImageError as error:
@@ -92,10 +94,10 @@ def _module_types(name: str, file: Path | ElfLike, kernel: FileTypes, others: Ma
     return FileTypes(elf, name, DebugSections(elf), lambda: kernel.btf, _parents(others, kernel))
 
 
-def _parents(others: Mapping[str, FileTypes], kernel: FileTypes | None = None) -> ParentOf:
+def _parents(others: Mapping[str, FileTypes], kernel: FileTypes | None = None) -> "ParentOf":
     """Whose CTF is continued, by the name in it: a module's (illumos' unix is a child of genunix), or the kernel's."""
 
-    def parent_of(name: str) -> CtfTypes | None:
+    def parent_of(name: str) -> "CtfTypes | None":
         found = others.get(name)
         if found is None and kernel is not None and name in ("kernel", kernel.module):
             found = kernel

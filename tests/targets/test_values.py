@@ -29,13 +29,16 @@ def _drawn(random_: random.Random) -> str:
     """The text of three classes, each the next one's base or not."""
     text = "from dataclasses import field\nfrom typing import ClassVar\n"
     options = random_.choice(("", ", eq=False", ", kw_only=True"))
+    frozen = random_.choice(("frozen=True, ", "frozen=True, ", ""))
+    is_shared = random_.random() < 0.5
     for number in range(3):
         base = f"(C{number - 1})" if number and random_.random() < 0.6 else ""
-        text += f"@dataclass(frozen=True, slots=True{options})\nclass C{number}{base}:\n"
+        text += f"@dataclass({frozen}slots=True{options})\nclass C{number}{base}:\n"
         text += '    """Documented."""\n' if random_.random() < 0.5 else ""
-        text += "    shared: ClassVar[int] = 3\n"
+        text += "    shared: ClassVar[int] = 3\n" if is_shared else ""
         text += "".join(_field(random_, number, index) for index in range(random_.randrange(4)))
         methods = "".join(method for method in _METHODS if random_.random() < 0.2)
+        text += "    pass\n"
         text += methods if "seen" not in methods else methods + "    seen: str = field(default='', init=False)\n"
     return text
 
@@ -94,7 +97,20 @@ def test_a_class_is_what_the_standard_library_makes(seed: int) -> None:
 
 
 def test_what_is_not_used_is_not_made() -> None:
-    one, *_ = _made(_drawn(random.Random(1)), values.dataclass, "drawn")
+    text = "".join(f"@dataclass(frozen=True, slots=True)\nclass C{number}:\n    one: int = 1\n" for number in range(3))
+    one, *_ = _made(text, values.dataclass, "drawn")
     assert isinstance(vars(one)["__init__"], values._Late)
     assert inspect.isfunction(one.__init__)
     assert inspect.isfunction(vars(one)["__init__"])
+    assert isinstance(vars(one)["__eq__"], values._Late)
+
+
+def test_defaults_are_those_that_were_written() -> None:
+    """Who asks for fields first lets the standard library take defaults out of the class as it was written."""
+    text = "from dataclasses import field\n" + "".join(
+        f"@dataclass(frozen=True, slots=True)\nclass C{number}:\n    one: list = field(default_factory=list)\n"
+        for number in range(3)
+    )
+    one, *_ = _made(text, values.dataclass, "drawn")
+    assert [field.name for field in dataclasses.fields(one)] == ["one"]
+    assert one().one == []

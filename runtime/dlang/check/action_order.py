@@ -16,7 +16,7 @@ class ClauseState:
     has_committed: bool = False
     has_speculated: bool = False
     has_exited: bool = False
-    destructive: str = ""  # the first destructive function or action; empty: there is none
+    destructive: tuple[str, ...] = ()  # its destructive functions and actions
 
 
 def note_recording(state: ClauseState, span: Span) -> None:
@@ -48,7 +48,7 @@ def note_destructive(state: ClauseState, name: str, span: Span) -> None:
     """Refuse a destructive action, `name`, after speculate(). Raises DError: D_ACT_SPEC."""
     if state.has_speculated:
         raise DError("D_ACT_SPEC", "destructive actions may not follow speculate( )", span)
-    state.destructive = state.destructive or name
+    state.destructive = *state.destructive, name
 
 
 def note_speculate(state: ClauseState, span: Span) -> None:

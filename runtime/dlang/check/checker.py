@@ -60,13 +60,13 @@ class Checker:
         session.variables.begin_program()
         self.declare(unit)
         clauses: list[program.Clause] = []
-        destructive = ""
+        destructive: tuple[str, ...] = ()
         for item in unit.items:
             if isinstance(item, tree.Clause):
                 with _bounded(item):
                     made, destroys = self._clause(item)
                 clauses += made
-                destructive = destructive or destroys
+                destructive += destroys
         pragmas.finish(Expressions(session))
         known = session.program.aggregations
         variables, types = session.variables.declared(), session.scope.declared
@@ -110,9 +110,9 @@ class Checker:
 
     # -- clauses ------------------------------------------------------------------------------------------------------
 
-    def _clause(self, node: tree.Clause) -> tuple[list[program.Clause], str]:
+    def _clause(self, node: tree.Clause) -> tuple[list[program.Clause], tuple[str, ...]]:
         clauses: list[program.Clause] = []
-        destructive = ""
+        destructive: tuple[str, ...] = ()
         # A clause with several descriptions is checked once for all that have the same argument types: nothing else of
         # a description affects its statements.
         bodies: dict[object, _Body] = {}
@@ -123,7 +123,7 @@ class Checker:
             if body is None:
                 reader = Expressions(self._session, matched)
                 body = bodies[key] = _body(reader, node)
-                destructive = destructive or reader.state.destructive
+                destructive += reader.state.destructive
             if matched.count:
                 clauses.append(
                     program.Clause(

@@ -231,7 +231,7 @@ class Program:
     aggregations: tuple[Aggregation, ...]
     variables: tuple[Variable, ...]
     types: tuple[CType, ...] = ()  # declared by the program; print() shows them by name
-    destructive: str = ""  # the first function or action that is, empty if none is
+    destructive: tuple[str, ...] = ()  # the functions and actions that are, in the order of the text
 
     @property
     def is_destructive(self) -> bool:

@@ -48,8 +48,6 @@ from kinst.runtime.tracing.images.patched_code import PatchedCode
 from kinst.runtime.tracing.images.placed_images import PlacedImage, PlacedImages, PlacedRules, PlacedSymbols
 from kinst.runtime.tracing.images.plug_ins import PlugIns
 from kinst.runtime.tracing.images.preparing import Prepared
-from kinst.runtime.tracing.standalone.guest import StandaloneGuest
-from kinst.runtime.tracing.standalone.probes import StandaloneProbes
 from kinst.runtime.trap.trap import Firing
 from kinst.runtime.unwinding.contexts import Contexts
 from kinst.runtime.unwinding.frame_rules import FrameRules, Rules
@@ -99,6 +97,10 @@ def build(prepared: Prepared, types: ImageTypes, plug_ins: PlugIns, warn: Callab
     if prepared.manifest is not None and prepared.manifest.standalone is not None:
         if request.coverage is not None:
             raise UsageError("--coverage: not where jumps are in the code: run the original image")
+        # With all that reads what images count by themselves, which few do.
+        from kinst.runtime.tracing.standalone.guest import StandaloneGuest
+        from kinst.runtime.tracing.standalone.probes import StandaloneProbes
+
         _write_jumps(prepared, system, loaded)
         probes = StandaloneProbes(prepared, prepared.manifest, prepared.manifest.standalone, warn)
         standalone = StandaloneGuest(probes, system, loaded, is_made_here=prepared.planned.plan is not None)
@@ -309,8 +311,9 @@ def _with_debugger(
         return surroundings, None
     from kinst.runtime.tracing.guests.debugging import Debugging
     from kinst.runtime.tracing.guests.rewinding import Rewinding
+    from kinst.runtime.tracing.guests.traced_again import TracedProbes
 
-    rewinding = Rewinding(prepared, system, snapshots, surroundings.providers)
+    rewinding = Rewinding(prepared, system, snapshots, TracedProbes(surroundings.providers, sites, warn))
     debugging = Debugging(address, system, loaded, warn, rewinding, snapshots)
     debugging.know(surroundings.providers, sites)
     return debugging.joined(surroundings), debugging.debugger

@@ -50,7 +50,7 @@ class Debugging:
             surroundings.arm()
             self.debugger.open()
 
-        return replace(surroundings, arm=arm, debug=self.stop, on_stop=self.watch)
+        return replace(surroundings, arm=arm, debug=self.stop, on_stop=self.watch, repeats=self._rewinding.know)
 
     def watch(self, stopped: Callable[[], None]) -> None:
         """Call `stopped` when the guest has stopped for the debugger."""

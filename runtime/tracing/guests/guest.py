@@ -7,16 +7,11 @@ from typing import TYPE_CHECKING
 
 from kinst.runtime.engine.bare_qiling import BareQiling
 from kinst.runtime.input.typist import Keyboard, Typist
-from kinst.runtime.machine.calling.called import Called
-from kinst.runtime.machine.calling.function_call import FunctionCall, set_c_registers
-from kinst.runtime.machine.calling.loading import find_function
-from kinst.runtime.machine.calling.template import Call
 from kinst.runtime.machine.configuration import End
 from kinst.runtime.machine.hooks import MachineHooks
 from kinst.runtime.machine.loading.loaded import Loaded
 from kinst.runtime.machine.system import System
 from kinst.runtime.systems.registry import panic_of
-from kinst.runtime.tracing.guests.each_call import EachCall, Told
 from kinst.runtime.tracing.guests.panic_watch import PanicWatch
 from kinst.runtime.tracing.guests.snapshotting import GuestSnapshots
 from kinst.runtime.tracing.guests.stuck_watch import StuckWatch
@@ -29,16 +24,20 @@ from kinst.runtime.tracing.images.patched_code import PatchedCode
 from kinst.runtime.tracing.images.preparing import Prepared
 from kinst.runtime.tracing.programs.inline_clauses import InlineClauses
 from kinst.runtime.tracing.programs.until import UntilWatch
-from kinst.runtime.tracing.standalone.guest import StandaloneGuest
 from kinst.targets.errors import MachineError
 
 if TYPE_CHECKING:
     from kinst.runtime.debugger.debugger import Debugger
+    from kinst.runtime.machine.calling.called import Called
+    from kinst.runtime.machine.calling.function_call import FunctionCall
+    from kinst.runtime.machine.calling.template import Call
     from kinst.runtime.tracing.guests.covering import Covering
+    from kinst.runtime.tracing.guests.each_call import EachCall, Told
     from kinst.runtime.tracing.guests.event_log import EventLog
     from kinst.runtime.tracing.guests.learning import Learner
     from kinst.runtime.tracing.images.beside_code import BesideImages
     from kinst.runtime.tracing.images.guest_modules import GuestModules
+    from kinst.runtime.tracing.standalone.guest import StandaloneGuest
 
 
 class Guest:
@@ -54,7 +53,7 @@ class Guest:
         code: PatchedCode | None,
         surroundings: Surroundings,
         inlines: InlineClauses | None,
-        standalone: StandaloneGuest | None = None,
+        standalone: "StandaloneGuest | None" = None,
         *,
         snapshots: GuestSnapshots,
         beside: "BesideImages | None" = None,
@@ -190,19 +189,23 @@ class Guest:
 
         return between
 
-    def call(self, call: Call, address: int, limits: Limits) -> End:
+    def call(self, call: "Call", address: int, limits: Limits) -> End:
         """Call a function at a link address, in a machine in its initial state: it is new, or was reset. Raises
         MachineError: as `go`."""
+        from kinst.runtime.machine.calling.function_call import FunctionCall
+
         self._is_started, self.result = True, None
         self._panic.begin_anew()
         self._call = FunctionCall(self.system, call, address)
         return self.go(limits, lambda _data: None, lambda: None)
 
-    def call_each(self, calls: Iterable[Call], told: Told) -> None:
+    def call_each(self, calls: "Iterable[Call]", told: "Told") -> None:
         """Let a run make these calls, each from the present state, in place of what it does else. See `EachCall`."""
+        from kinst.runtime.tracing.guests.each_call import EachCall
+
         self._each = EachCall(self, calls, told)
 
-    def called(self, _call: Call, called: Called) -> None:
+    def called(self, _call: "Call", called: "Called") -> None:
         """Let what became of a call be the guest's answer. Raises MachineError: it has not returned."""
         if called.result is None:
             raise MachineError(f"{self.prepared.request.call}: {called.error or f'did not return: {called.reason}'}")
@@ -213,6 +216,9 @@ class Guest:
         if call is None:
             self.snapshots.begin()
         else:
+            from kinst.runtime.machine.calling.function_call import FunctionCall, set_c_registers
+            from kinst.runtime.machine.calling.loading import find_function
+
             address = find_function(self.loaded.image, call.function, self.discovered)
             set_c_registers(self.system, self.loaded)
             self._call = FunctionCall(self.system, call, address)

@@ -20,7 +20,7 @@ _MOST_CHILLED: Final = 500_000_000  # ns within an interval
 
 def check_allowed(programs: Iterable[Program], options: Options) -> None:
     """Raise KinstError if a program has destructive actions and there is no -w."""
-    destructive = next((program.destructive for program in programs if program.is_destructive), "")
+    destructive = next((name for program in programs for name in program.destructive), "")
     if destructive and not options.is_on("destructive"):
         what = destructive if destructive.endswith("]") else f"{destructive}()"
         raise KinstError(f"could not enable tracing: Destructive actions not allowed: {what} needs -w")

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import field
-from typing import Final
+from typing import Final, Protocol
 
 from kinst.runtime.clauses.environment import GuestProfile, Memory, Stacks, Symbols, UserStacks, UserSymbols
 from kinst.runtime.clauses.guest.no_guest import NoStacks, NoSymbols, NoUserSymbols
@@ -48,6 +48,24 @@ def _never(_call: Callable[[], None]) -> None:
     """No debugger will stop the guest."""
 
 
+class Repeatable(Protocol):
+    """What traces a guest that does something again: `kinst.runtime.tracing.listening.Listening`."""
+
+    @property
+    def destructive(self) -> tuple[str, ...]:
+        """The functions and actions of its clauses that change more than what is recorded."""
+
+    def pause(self) -> None:
+        """What comes until `go_on` was traced already."""
+
+    def go_on(self) -> None:
+        """What comes now was not."""
+
+
+def _not_again(_traced: Repeatable) -> None:
+    """No debugger will take the guest back."""
+
+
 @dataclass(frozen=True, slots=True)
 class Surroundings:
     """What clauses can see besides their own program, and what makes their probes fire. The defaults are those of a run
@@ -80,3 +98,4 @@ class Surroundings:
     debug: Callable[[], bool] = _no_debugger
     snapshots: Snapshotted | None = None  # of the guest; None: it has none
     on_stop: Callable[[Callable[[], None]], None] = _never  # calls what it is given when a debugger has the guest
+    repeats: Callable[[Repeatable], None] = _not_again  # is given what a guest that a debugger takes back tells of that

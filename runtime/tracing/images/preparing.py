@@ -266,7 +266,7 @@ def _planned(
     digest = digest_of(source_of(request), names) if request.is_planned_late and not has_modules else ""
 
     def resolution_of() -> Resolution:
-        return resolve(opened.program, names, inlines=inlines, progress=request.progress)
+        return resolve(opened.program, names, inlines=inlines, records=opened.static, progress=request.progress)
 
     late = kept_plan(opened.image, digest, cache(resolution_of)) if digest else None
     if late is not None:

@@ -12,13 +12,13 @@ import struct
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
-from kinst.targets.c_types import CType, EnumType, Function
+from kinst.targets.c_types import CType, EnumType, Function, is_complete
 from kinst.targets.debuginfo.ctf.dictionary import ArrayOrder, Dictionary
 from kinst.targets.debuginfo.ctf.homes import Homes
 from kinst.targets.debuginfo.ctf.origin import array_order
 from kinst.targets.debuginfo.ctf.parts import Parts, parts_of
+from kinst.targets.debuginfo.ctf.section import ctf_section
 from kinst.targets.debuginfo.ctf.symbols import Described, What
-from kinst.targets.debuginfo.dwarf.types import is_complete
 from kinst.targets.elf.file import ElfLike
 from kinst.targets.elf.header import SHT_DYNSYM, SHT_SYMTAB
 from kinst.targets.elf.sections import Section, content
@@ -27,7 +27,6 @@ from kinst.targets.errors import ImageError
 from kinst.targets.values import dataclass
 from kinst.targets.visible import text_of
 
-SECTIONS: Final = (".SUNW_ctf", ".ctf")
 _ARCHIVE: Final = struct.Struct("<QQQQQ")
 _ENTRY: Final = struct.Struct("<QQ")
 _SIZE: Final = struct.Struct("<Q")
@@ -102,11 +101,6 @@ class CtfTypes:
         """What the shared dictionary declares, if one file alone defines it: which one is meant is not said."""
         found = [kind for one in self._all[1:] if (kind := one.dictionary.defined(name)) is not None]
         return found[0] if len(found) == 1 else None
-
-
-def ctf_section(elf: ElfLike) -> Section | None:
-    """The section of a file that has its CTF."""
-    return next((one for name in SECTIONS for one in elf.sections if one.name == name and one.size), None)
 
 
 def ctf_types(elf: ElfLike, module: str, parent_of: ParentOf = lambda _name: None) -> CtfTypes | None:

@@ -24,6 +24,7 @@ from kinst.targets.c_types import (
     Typedef,
     Void,
     alignment_of,
+    is_complete,
     size_of,
 )
 from kinst.targets.debuginfo.c_layout import Content, UnreadAggregate, base_type, bit_field, enum_base, float_type
@@ -321,12 +322,3 @@ def _length(subrange: NamedEntry) -> int | None:
     if last is None:
         return None
     return 0 if last in _ENDLESS else last + 1 - (subrange.number("lower_bound") or 0)
-
-
-def is_complete(kind: CType) -> bool:
-    """Whether it is neither a declared struct nor an array of unknown length, nor a name for one."""
-    while isinstance(kind, Typedef | Qualified):
-        kind = kind.target
-    if isinstance(kind, Array):
-        return kind.length is not None
-    return not isinstance(kind, Aggregate) or kind.members is not None

@@ -168,7 +168,10 @@ def _refused(machine: str, folder: Path, *words: str) -> list[str]:
     ("words", "why"),
     [
         ((), "use --clock icount"),
-        ((*_WORDS, "-n", "fbt::kmalloc:entry { @ = count(); }"), "while probes are enabled"),
+        ((*_WORDS, "-n", "profile-1ms { @ = count(); }"), "while profile:::profile-1ms is enabled"),
+        ((*_WORDS, "-wn", 'BEGIN { system("true"); raise(9); }'), "while raise"),
+        ((*_WORDS, "-wn", "fbt::kfree:entry { regs[10] = regs[10]; }"), "while regs"),
+        ((*_WORDS, "-n", "fbt:::entry { @ = count(); }", "--method", "jump"), "while fbt:"),
         ((*_WORDS, "--log", "exceptions"), "with --log"),
     ],
 )
@@ -178,6 +181,62 @@ def test_why_there_is_no_way_back(words: tuple[str, ...], why: str, tmp_path: Pa
     assert step == go_on
     assert re.fullmatch(f"E.there is no way back.*{why}.*", step)
     assert why in info
+
+
+_TRACED = """
+fbt:::entry { @calls[probefunc] = count(); }
+fbt::rpc_*:entry { @first[arg0] = max(timestamp); last = timestamp; }
+fbt::kmalloc:entry { self->size = arg0; }
+fbt::kmalloc:return { @sizes = quantize(self->size); self->size = 0; }
+fbt::hash_bytes:return /seen++ % 7 == 0/ { printf("%d %x", timestamp, arg1); }
+END { printa(@calls); printf("%d %d", seen, last); }
+"""
+
+
+@pytest.mark.parametrize("cpus", [1, 2])
+@machines
+def test_probes_do_not_fire_twice(machine: str, cpus: int, tmp_path: Path) -> None:
+    """Back and forth: from each of the hits at which the guest stops, steps, and calls in between; then to the end."""
+    words = (*_WORDS, "--cpus", str(cpus), "-n", _TRACED)
+    draw, steps = random.Random(cpus), _Steps(machine, seed=7, rounds=2, most=12)
+
+    def use(client: Client) -> None:
+        point = f"{_address(machine, 'hash_bytes'):x}"
+        for _ in range(3):
+            assert client.ask(f"Z0,{point},1") == "OK"
+            for _ in range(draw.randrange(1, 12)):
+                assert client.ask("vCont;c").startswith("T05swbreak")
+            for _ in range(draw.randrange(1, 4)):
+                client.ask("bc")
+            assert client.ask(f"z0,{point},1") == "OK"
+        steps(client)
+
+    plain, done = kinst_run(SAMPLES[machine], *words), debugged(SAMPLES[machine], tmp_path, use, *words)
+    assert (done.returncode, done.stdout) == (plain.returncode, plain.stdout)
+    assert "stays" not in done.stderr
+
+
+def test_another_run_is_traced_anew(tmp_path: Path) -> None:
+    """What a debugger changes in the past is not what was traced: probes fire, and it is said what is left."""
+    point = _address("riscv64", "kmalloc")
+
+    def use(client: Client) -> None:
+        def forward(count: int) -> None:
+            for _ in range(count):
+                assert client.ask("vCont;c").startswith("T05swbreak")
+
+        assert client.ask(f"Z0,{point:x},1") == "OK"
+        forward(6)
+        for _ in range(4):
+            assert client.ask("bc").startswith("T05swbreak")
+        assert client.ask(f"M{_address('riscv64', 'soft_ticks'):x},4:00000000") == "OK"
+        forward(4)
+        client.packets.send_last("k")
+
+    words = (*_WORDS, "-n", "fbt::kmalloc:entry { @ = count(); }")
+    done = debugged(SAMPLES["riscv64"], tmp_path, use, *words)
+    assert int(done.stdout.split()[-1]) == 5 + 4  # before the sixth stop; then from the second stop on
+    assert "what probes have recorded of what came then stays" in done.stderr
 
 
 @machines

@@ -65,7 +65,7 @@ def test_control() -> None:
         assert found.argument == (None if argument is None else program.Integer(types.LONG, argument))
     assert isinstance(action("chill(500000000);"), program.Destructive)
     made = check('BEGIN { snapshot("at.snap"); }')
-    assert made.destructive == "snapshot"
+    assert made.destructive == ("snapshot",)
     assert made.clauses[0].actions == (program.Snapshot(program.Text(types.STRING, b"at.snap")),)
 
 
