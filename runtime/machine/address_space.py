@@ -18,6 +18,7 @@ from kinst.runtime.machine.physical.unmodelled import Unmodelled
 from kinst.runtime.machine.watching.mirrored_pages import MemoryWatcher, MirroredPages
 from kinst.runtime.machine.watching.open_pages import OpenPages
 from kinst.runtime.machine.watching.page_watchers import CodeWatcher, StoreGuard
+from kinst.runtime.machine.watching.watched_pages import WatchedPages
 from kinst.runtime.paging.walker import Access, PageFault, Permission, Registers, StorePhysical, Translation, Walker
 from kinst.targets.errors import GuestError, MachineError
 
@@ -61,8 +62,7 @@ class AddressSpace:
         self._first_tables: int | None = None
         self._is_observing = False
         self._observed: int | None = None
-        self._watcher: CodeWatcher | None = None
-        self._watched: frozenset[int] = frozenset()
+        self.watched = WatchedPages(self._note_code)
         self._guard: StoreGuard | None = None
         self._guarded: set[int] = set()  # physical pages that were not stored to so far
         self._exact: int | None = None  # the address to which the trap path or a model stores, if pages are guarded
@@ -138,8 +138,8 @@ class AddressSpace:
         self._memory.write(self._overlay[address >> 12] << 12 | address & 0xFFF, code)
 
     def watch(self, watcher: CodeWatcher) -> None:
-        """Let `watcher` decide what is executed in its pages."""
-        self._watcher, self._watched = watcher, watcher.pages
+        """Let `watcher` decide what is executed in its pages. Called again when these are others."""
+        self.watched.watch(watcher)
         self.forget()
 
     def guard(self, pages: Iterable[int], guard: StoreGuard) -> None:
@@ -253,12 +253,9 @@ class AddressSpace:
         """Let the engine repeat this answer, as long as a walk would give the same, without a call of the watcher."""
         if not self._walker.has_context(registers):
             return
-        words = self._memory.origins(page, self._entries)
-        if words is None or (page in self._watched and access is Access.WRITE):
-            return
-        if page in self._watched and access is Access.FETCH and self._watcher is not None:
-            words += self._watcher.asks(page), 0
-        self._walks.keep(*granted, words)
+        words, others = self._memory.origins(page, self._entries), self.watched.words(page, access)
+        if words is not None and others is not None:
+            self._walks.keep(*granted, [*words, *others])
 
     def _remember_block(self, address: int, shift: int) -> None:
         """Note a large mapping that may be in the TLB, now or later, since `_walks` gives it again."""
@@ -308,8 +305,8 @@ class AddressSpace:
         granted for writing would then change code unnoticed: it is dropped from the TLB."""
         physical, permissions = translation.physical, int(translation.permissions)
         page = physical >> 12
-        if page in self._watched:
-            return self._grant_watched(address, physical, permissions, access)
+        if page in self.watched.pages:
+            return self.watched.grant(address, physical, permissions, access)
         if self._memory.find(physical) is None:
             return self._grant_device(address, physical, access)
         if page in self._memory.code_pages:
@@ -317,25 +314,17 @@ class AddressSpace:
             # else only the first store would be noticed; no kernel is known to test that a fetch by it faults.
             return physical, permissions | (_EXECUTE if permissions & _WRITE else 0)
         if access is Access.FETCH:
-            self._memory.add_code_page(page)
-            self._code_found(page)
-            if page in self._written:
-                self._engine.flush_tlb()
+            self._note_code(page)
             return physical, permissions
         if permissions & _WRITE:
             self._written.add(page)
         return physical, permissions & _READ_WRITE
 
-    def _grant_watched(self, address: int, physical: int, permissions: int, access: Access) -> tuple[int, int]:
-        """A TLB entry of a watched page: for fetches, loads or stores only, since the watcher must see the first
-        store."""
-        assert self._watcher is not None
-        if access is Access.FETCH:
-            return self._watcher.frame(physical >> 12, address) << 12 | physical & 0xFFF, _EXECUTE
-        if access is Access.WRITE:
-            self._watcher.written(physical >> 12)
-            return physical, permissions & _READ_WRITE
-        return physical, permissions & _READ
+    def _note_code(self, page: int) -> None:
+        self._memory.add_code_page(page)
+        self._code_found(page)
+        if page in self._written:
+            self._engine.flush_tlb()
 
     def _grant_guarded(self, granted: tuple[int, int], access: Access) -> tuple[int, int] | None:
         """A TLB entry of a guarded page, without stores up to the first. None: a fault, which gives exact addresses."""
@@ -484,8 +473,7 @@ class AddressSpace:
     def real_physical(self, address: int) -> int:
         """The physical address of the guest's own code, even if something else is executed in its place; raises
         PageFault."""
-        physical = self.physical(address, Access.FETCH)
-        return physical if self._watcher is None else self._watcher.real(physical)
+        return self.watched.real(self.physical(address, Access.FETCH))
 
     def physical(self, address: int, access: Access) -> int:
         """The physical address for an access by the running CPU; raises PageFault."""

@@ -67,7 +67,7 @@ class ArmedMemory:
             found = is_there if number < own else is_copied
             for _, row in self._present(stretch, is_armed=False):
                 found[row] = True
-        overwritten = ~is_there & ~sites.manifest.is_deferred
+        overwritten = ~is_there & ~sites.is_deferred
         sites.leave_out(overwritten, overwritten & ~is_copied)
         return int((overwritten & ~is_copied).sum())
 
@@ -93,7 +93,7 @@ class ArmedMemory:
     def _present(self, stretch: _Stretch, *, is_armed: bool) -> Iterator[tuple[int, int]]:
         """Physical addresses and rows of sites whose bytes in memory are those of the breakpoint (`is_armed`), or else
         of the instruction, in pages that still have the image's code."""
-        records, deferred = self._sites.manifest.sites, self._sites.manifest.is_deferred
+        records, deferred = self._sites.manifest.sites, self._sites.is_deferred
         inside = records["address"] - np.uint64(stretch.link) < np.uint64(stretch.size)
         chosen = inside & ~deferred & (self._sites.is_armed if is_armed else True)
         pages: dict[int, bytes] = {}  # those that still have it, others empty

@@ -40,8 +40,8 @@ class BesideTable(SiteTable):
         for virtual, physical, size in self._patched.loaded.segments:
             text = np.frombuffer(memory.view(physical, size, is_written=False), np.uint8)
             is_there |= self._is_at(text, virtual - self._patched.loaded.bias)
-        is_missing = self._is_patched & ~is_there
-        self._is_patched = self._is_patched & is_there
+        is_missing = self.is_patched & ~is_there
+        self.is_patched = self.is_patched & is_there
         return int((is_missing & self.active_sites).sum())
 
     def _is_at(self, text: NDArray[np.uint8], start: int) -> NDArray[np.bool_]:

@@ -46,6 +46,7 @@ class BlockSites:
         self._asks_again = False
         self.moved = 0  # sites that got breakpoints while the guest ran
         self._on_moved: list[Callable[[], None]] = []
+        self._on_armed: list[Callable[[NDArray[np.intp]], None]] = []
         self._has_stopped = False  # the run, for work that needs the CPU to stand still
         system.space.on_executable(self._executable)
         system.attach_interlude(self)
@@ -59,6 +60,10 @@ class BlockSites:
         """Call this when sites that the guest writes need breakpoints after all."""
         self._on_moved.append(call)
 
+    def on_armed(self, call: Callable[[NDArray[np.intp]], None]) -> None:
+        """Call this with the rows of sites that have got their breakpoints in memory after all."""
+        self._on_armed.append(call)
+
     # -- what is counted ----------------------------------------------------------------------------------------------
 
     def arm(self) -> None:
@@ -70,7 +75,7 @@ class BlockSites:
             self._copies.note_pages(self._addresses)
         self._counters.set(self._addresses, self._leads[self._rows])
         if len(self._rows):
-            self._counters.turn_on(np.flatnonzero(~self._sites.manifest.is_deferred[self._rows]))
+            self._counters.turn_on(np.flatnonzero(~self._sites.is_deferred[self._rows]))
         self._counters.be_at(self._distances)
         self._asks_again = self._system.has_run
         if self._asks_again:
@@ -190,7 +195,7 @@ class BlockSites:
 
     def _break_at(self, numbers: NDArray[np.intp]) -> None:
         sites, memory = self._sites, self._system.memory
-        is_deferred = sites.manifest.is_deferred[self._rows[numbers]]
+        is_deferred = sites.is_deferred[self._rows[numbers]]
         for number in numbers[~is_deferred].tolist():
             row, address = int(self._rows[number]), int(self._addresses[number])
             size = int(sites.manifest.sites["size"][row])
@@ -201,6 +206,9 @@ class BlockSites:
                 # What the guest has put there since is not a site's any more.
                 if memory.has(place, size) and memory.read(place, size) == original:
                     memory.write(place, sites.armed_bytes[size])
+        if not is_deferred.all():
+            for tell in self._on_armed:
+                tell(self._rows[numbers[~is_deferred]])
         if is_deferred.any():
             sites.at_blocks[self._rows[numbers[is_deferred]]] = False
             self.moved += int(is_deferred.sum())

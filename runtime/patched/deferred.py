@@ -16,7 +16,9 @@ time: those whose bytes have not changed are not decoded again.
 """
 
 import ctypes
-from dataclasses import field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -30,60 +32,26 @@ from kinst.runtime.machine.system import System
 from kinst.runtime.paging.walker import PageFault
 from kinst.runtime.patched.block_sites import BlockSites
 from kinst.runtime.patched.moved_trampolines import MovedTrampolines
+from kinst.runtime.patched.plain_sites import LONGEST, PageText, PlainSites
+from kinst.runtime.patched.shadow_page import PAGE, ShadowPage, Text, around
 from kinst.runtime.patched.sites import SiteTable
 from kinst.runtime.patched.written_sites import WrittenSites
-from kinst.runtime.trap.trap import Hit
+from kinst.runtime.trap.trap import Hit, Site
 from kinst.targets.columns import unique
 from kinst.targets.instruction import Instructions, Reason
+from kinst.targets.kernels.patched_at_boot import boot_patched_ranges, writes_while_it_runs
 from kinst.targets.manifest.packed import Method
-from kinst.targets.values import dataclass
 
 SHADOW_FRAMES: Final = 1 << 45  # physical pages that no guest uses, like `address_space.TRAMPOLINE_FRAMES`
-_PAGE: Final = 4096
-_LONGEST: Final = 15  # bytes of an instruction, on amd64
 # Reasons for which a row is refused because of code in other functions: then all are decoded together.
 _BY_OTHERS: Final = (Reason.DATA, Reason.OTHER_MODE)
 # A page with less of the image has other content by now: kernels free the memory of code that runs only once.
 _LEAST_ALIKE: Final = 0.25
-
-
-@dataclass(frozen=True, slots=True)
-class _Text:
-    """Code of functions that do not overlap, as the dissector takes it; `functions` are rows of the manifest."""
-
-    code: NDArray[np.uint8]
-    address: int  # where it is linked
-    ranges: NDArray[np.int64]
-    functions: NDArray[np.intp]
-
-
-@dataclass(slots=True)
-class _Page:
-    """One physical page that has deferred sites. `rows` are those whose instruction has a byte in the page."""
-
-    rows: NDArray[np.intp]
-    distance: int  # physical - link address
-    shared: tuple[int, ...]  # functions of rows that are also in a page next to it
-    is_open: bool = False
-    is_stale: bool = True
-    was_fetched: bool = False
-    asks: ctypes.c_uint64 = field(default_factory=lambda: ctypes.c_uint64(1))  # see `CodeWatcher`; 0: shown as it is
-    content: bytes = field(default=b"", repr=False)  # the guest's page when the shadow was made
-    noted: dict[int, bytes] = field(default_factory=dict, repr=False)  # the bytes of functions that were decoded
-
-    def make_stale(self) -> None:
-        """Let the page be shown again before it is executed."""
-        self.is_stale, self.asks.value = True, 1
-
-    def forget(self) -> None:
-        """Let the page be decoded anew before it is executed, even if its bytes are the same."""
-        self.make_stale()
-        self.content = b""
-        self.noted.clear()
+_NO_ROWS: Final = np.zeros(0, np.intp)
 
 
 class DeferredSites:
-    """A handler for `TrapPath.dtrace_invop_add`, and the watcher of the pages that hold deferred sites."""
+    """A handler for `TrapPath.dtrace_invop_add`, and the watcher of the pages that hold deferred sites, or will."""
 
     def __init__(
         self,
@@ -92,52 +60,76 @@ class DeferredSites:
         system: System,
         trampolines: MovedTrampolines | None,
         blocks: BlockSites | None,
+        distances: Sequence[int],
+        plain_hit: Callable[[int, int], Hit],
     ) -> None:
-        """Watch the pages from now on. `trampolines` are for machines on which a slot serves one address only; `blocks`
-        counts sites where blocks begin."""
+        """Watch the pages from now on.
+
+        Args:
+            sites: the image's.
+            loaded: where it was loaded.
+            system: the machine.
+            trampolines: for machines on which a slot serves one address only.
+            blocks: counts sites where blocks begin.
+            distances: how far the image's code is from its link addresses, where it runs.
+            plain_hit: adds a site (its row) at an address, where its instruction is the image's; returns its hit.
+        """
         self._blocks = blocks
         if blocks is not None:
             blocks.on_moved(self.refresh)
-        self._sites = sites
+            blocks.on_armed(self._armed)
+        self._sites, self._distances, self._plain_hit = sites, distances, plain_hit
         self._loaded = loaded
         self._trampolines = trampolines
         self._system = system
         self._dissector = dissector(system.arch)
         self._space, self._memory = system.space, system.memory
         self._engine, self._trap = system.engine, system.trap
-        self._rows = np.flatnonzero(sites.manifest.is_deferred)
-        self._written = WrittenSites(sites.manifest.sites[self._rows], sites, self._dissector, system)
+        self._written = WrittenSites(sites.manifest.sites, sites, self._dissector, system)
         self._now, self._target = self._written.now, self._written.target
         self._reason = self._written.reason  # of wanted sites: why they are not armed
-        self._is_armed = np.zeros(len(self._rows), np.bool_)
-        self._out_of_reach: list[tuple[int, np.void]] = []  # (index, original) of sites that can have no trampoline
-        self._number = {row: index for index, row in enumerate(self._rows.tolist())}
-        self._hits: dict[int, list[int]] = {}  # index -> the addresses at which the site was hit
+        self._is_listed = sites.manifest.is_deferred
+        self._is_armed = np.zeros(len(self._now), np.bool_)
+        self._out_of_reach: list[tuple[int, np.void]] = []  # (row, original) of sites that can have no trampoline
+        self._hits: dict[int, list[int]] = {}  # row -> the addresses at which the site was hit
         self._slots: dict[tuple[int, bytes], int] = {}  # trampolines, by address and instruction
-        self._pages = self._find_pages(self._now["address"])
-        self._order = list(self._pages)
-        if self._order:
-            self._memory.add_ram(SHADOW_FRAMES, len(self._order) * _PAGE)
+        self._plain = PlainSites(sites, loaded, system.memory)
+        self._takes_plain = writes_while_it_runs(loaded.image)
+        self._dormant: dict[int, int] = {}  # pages with breakpoints in memory, and their distances
+        self._pages = self._find_pages(np.flatnonzero(sites.manifest.is_deferred))
+        self._order: list[int] = []  # pages that have frames
+        self._frames: dict[int, int] = {}
+        most = self._plain.pages_of(np.arange(len(self._now))) if self._takes_plain else self._pages
+        if most:
+            self._memory.add_ram(SHADOW_FRAMES, len(most.keys() | self._pages.keys()) * PAGE)
             self._space.watch(self)
-        self._frames = {page: (SHADOW_FRAMES // _PAGE) + index for index, page in enumerate(self._order)}
 
-    def _find_pages(self, addresses: NDArray[np.uint64]) -> dict[int, _Page]:
-        """The pages by number, in the order of their sites."""
+    @classmethod
+    def are_for(cls, sites: SiteTable, loaded: Loaded, system: System) -> bool:
+        """Whether a guest needs them: it writes to its own code."""
+        if sites.manifest.is_deferred.any():
+            return True
+        return bool(len(sites.manifest.sites)) and system.space.watched.is_free() and writes_while_it_runs(loaded.image)
+
+    def _find_pages(self, rows: NDArray[np.intp]) -> dict[int, ShadowPage]:
+        """The pages of listed sites by number, in the order of their sites."""
         pages: dict[int, list[NDArray[np.intp]]] = {}
         distances: dict[int, int] = {}
-        bias = self._loaded.bias
+        bias, addresses = self._loaded.bias, self._now["address"][rows]
         for virtual, physical, size in self._loaded.segments:
             inside = np.flatnonzero(addresses - np.uint64((virtual - bias) % 2**64) < np.uint64(size))
             places = addresses[inside] + np.uint64((physical - virtual + bias) % 2**64)
-            for last_byte in (0, _LONGEST - 1):
+            for last_byte in (0, LONGEST - 1):
                 numbers = (places + np.uint64(last_byte)) >> np.uint64(12)
                 cuts = np.flatnonzero(np.diff(numbers)) + 1
-                for part, group in zip(np.split(numbers, cuts), np.split(inside, cuts), strict=True):
+                for part, group in zip(np.split(numbers, cuts), np.split(rows[inside], cuts), strict=True):
                     if len(group):
                         pages.setdefault(int(part[0]), []).append(group)
                         distances[int(part[0])] = physical - virtual + bias
         found = {page: unique(np.concatenate(rows)) for page, rows in sorted(pages.items())}
-        return {page: _Page(rows, distances[page], self._shared(page, found)) for page, rows in found.items()}
+        return {
+            page: ShadowPage(distances[page], rows, _NO_ROWS, self._shared(page, found)) for page, rows in found.items()
+        }
 
     def _shared(self, page: int, rows: dict[int, NDArray[np.intp]]) -> tuple[int, ...]:
         """The functions of a page's rows that are also in a page next to it."""
@@ -150,18 +142,24 @@ class DeferredSites:
     @property
     def pages(self) -> frozenset[int]:
         """Numbers of the physical pages that are watched."""
-        return frozenset(self._pages)
+        return frozenset(self._pages.keys() | self._dormant.keys())
+
+    def read(self, number: int) -> None:
+        """The guest is about to load from a page."""
+        if number in self._dormant:
+            self._wake(number)
 
     def written(self, number: int) -> None:
         """The guest is about to store to a page."""
-        page = self._pages[number]
+        self.read(number)
+        page = self._page(number)
         if not page.is_open:
             page.is_open, page.asks.value = True, 1
             self._engine.flush_tlb()  # the next fetch must miss: the shadow is out of date
 
     def frame(self, number: int, address: int) -> int:
         """The number of the page to execute instead of `number`, which is about to be fetched at a virtual address."""
-        page = self._pages[number]
+        page = self._page(number)
         if page.is_open:
             page.is_open = False
             self._engine.flush_tlb()  # the next store must miss: it would change what is executed unseen
@@ -169,70 +167,133 @@ class DeferredSites:
                 near.make_stale()
         if page.is_stale:
             self._show(number, page, address)
-        page.was_fetched, page.asks.value = True, 0
+        page.asks.value = 0
+        if not page.has_rows:
+            return number
+        page.was_fetched = True
         return self._frames[number]
 
     def asks(self, number: int) -> int:
         """See `kinst.runtime.machine.watching.page_watchers.CodeWatcher`."""
-        return ctypes.addressof(self._pages[number].asks)
+        return ctypes.addressof(self._page(number).asks)
 
-    def _near(self, number: int) -> list[_Page]:
+    def _page(self, number: int) -> ShadowPage:
+        page = self._pages.get(number)
+        if page is None:
+            page = self._pages[number] = ShadowPage(self._dormant[number], _NO_ROWS, _NO_ROWS)
+        return page
+
+    def _near(self, number: int) -> list[ShadowPage]:
         """A page and its neighbours, which can share an instruction with it."""
         return [self._pages[near] for near in (number - 1, number, number + 1) if near in self._pages]
 
     def real(self, physical: int) -> int:
         """The physical address that the guest knows, for one in a shadow; any other address as it is."""
-        index = (physical - SHADOW_FRAMES) // _PAGE
-        return physical if index < 0 else self._order[index] * _PAGE | physical % _PAGE
+        index = (physical - SHADOW_FRAMES) // PAGE
+        return physical if index < 0 else self._order[index] * PAGE | physical % PAGE
 
     def refresh(self) -> None:
         """Make every shadow again before it is executed, after other probes were enabled or memory was armed."""
         for page in self._pages.values():
             page.forget()
         self._hits.clear()
-        if self._pages:
+        self._dormant = self._plain.pages() if self._takes_plain else {}
+        if self._pages or self._dormant:
+            self._space.watch(self)
+
+    def _armed(self, rows: NDArray[np.intp]) -> None:
+        """Some sites got breakpoints in memory while the guest runs."""
+        found = self._plain.pages_of(rows) if self._takes_plain else {}
+        for number in found.keys() & self._pages.keys():
+            self._pages[number].make_stale()
+        is_new = bool(found.keys() - self._dormant.keys())
+        self._dormant |= found
+        if is_new:
+            self._space.watch(self)
+        elif found:
             self._engine.flush_tlb()
+
+    def _wake(self, number: int) -> None:
+        """A page's breakpoints leave memory, since the guest looks there: from now on it is executed as a shadow."""
+        distance = self._dormant.pop(number)
+        rows, is_other = self._plain.take(number, distance)
+        addresses = self._now["address"][rows]
+        self._is_armed[rows], self._reason[rows] = self._sites.is_wanted[rows], Reason.NONE
+        for row, at in zip(rows.tolist(), addresses.tolist(), strict=True):
+            self._hits[row] = [pc for pc in self._places(at) if pc in self._trap.hits]
+        for near in sorted({number, *self._plain.pages_of(rows)}):
+            page = self._pages.setdefault(near, ShadowPage(distance, _NO_ROWS, _NO_ROWS))
+            mine = self._with_a_byte(rows, near * PAGE - distance)
+            before, page.plain = page.plain, unique(np.concatenate([page.plain, mine]))
+            if page.text is None:
+                page.text = PageText(near * PAGE - distance, self._listed)
+            page.text.look(self._text(near, page))
+            page.text.forget(self._now["address"][before])
+            page.text.forget(addresses[is_other])
+            page.make_stale()
+        self._engine.flush_tlb()  # the next fetch must miss: what is executed is elsewhere
+
+    def _places(self, link: int) -> list[int]:
+        """The addresses at which the image's code may be, for a link address."""
+        return [link + distance for distance in self._distances]
+
+    def _with_a_byte(self, rows: NDArray[np.intp], link: int) -> NDArray[np.intp]:
+        records = self._now[rows]
+        starts = (records["address"] - np.uint64(link % 2**64)).view(np.int64)
+        found: NDArray[np.intp] = rows[(starts < PAGE) & (starts + records["size"] > 0)]
+        return found
+
+    @cached_property
+    def _listed(self) -> NDArray[np.uint64]:
+        return boot_patched_ranges(self._loaded.image)
 
     def passed_over(self) -> tuple[Refusals, int]:
         """The enabled sites that cannot be probed now, with reasons, and how many enabled sites there are; in executed
         pages only."""
-        fetched = [page.rows for page in self._pages.values() if page.was_fetched]
-        rows = unique(np.concatenate(fetched)) if fetched else np.zeros(0, np.intp)
-        rows = rows[self._sites.is_wanted[self._rows[rows]]]
-        found = rows[self._reason[rows] != Reason.NONE]
+        fetched = [rows for page in self._pages.values() if page.was_fetched for rows in (page.rows, page.plain)]
+        rows = unique(np.concatenate(fetched)) if fetched else _NO_ROWS
+        rows = rows[self._sites.is_wanted[rows]]
+        found = rows[(self._reason[rows] != Reason.NONE) & (self._reason[rows] != Reason.BREAKPOINT)]
         functions = self._now["function"][found].view(np.int32)
         reasons = self._reason[found]
         return Refusals(self._now["address"][found], functions, reasons, np.zeros_like(reasons)), len(rows)
 
     # -- showing -------------------------------------------------------------------------------------------------------
 
-    def _show(self, number: int, page: _Page, address: int) -> None:
+    def _show(self, number: int, page: ShadowPage, address: int) -> None:
         page.is_stale = False
-        content = self._memory.read(number * _PAGE, _PAGE)
-        around = self._around(number)
-        if content + around == page.content:  # written with the same bytes: the shadow and its translation are right
+        if not page.has_rows:
             return
-        page.content = content + around
-        self._decode(page, is_ours=self._is_ours(number * _PAGE - page.distance, content))
+        content = self._memory.read(number * PAGE, PAGE)
+        whole = content + b"".join(around(self._memory, number))
+        if whole == page.content:  # written with the same bytes: the shadow and its translation are right
+            return
+        page.content = whole
+        is_ours = self._is_ours(number * PAGE - page.distance, content)
+        if len(page.rows):
+            self._decode(page, is_ours=is_ours)
+        self._look_at_plain(number, page, is_ours=is_ours)
         shadow, armed = np.frombuffer(content, np.uint8).copy(), self._is_armed[page.rows]
         rows = page.rows
         if self._blocks is not None:
-            rows = rows[~self._blocks.shown(self._rows[rows], self._now["original"][rows], armed)]
-        self._arm(shadow, number * _PAGE - page.distance, rows[self._is_armed[rows]])
-        self._memory.write(self._frames[number] * _PAGE, shadow.data)
+            rows = rows[~self._blocks.shown(rows, self._now["original"][rows], armed)]
+        rows = np.concatenate([rows, page.plain])
+        self._arm(shadow, number * PAGE - page.distance, rows[self._is_armed[rows]])
+        self._memory.write(self._frame_of(number) * PAGE, shadow.data)
         if page.was_fetched:  # else nothing of it was translated
-            self._engine.forget_code(address & -_PAGE, _PAGE)
+            self._engine.forget_code(address & -PAGE, PAGE)
 
-    def _around(self, number: int) -> bytes:
-        """A page with the bytes next to it that belong to instructions across its bounds."""
-        start, end = number * _PAGE, (number + 1) * _PAGE
-        parts = (start - _LONGEST, end)
-        return b"".join(self._memory.read(at, _LONGEST) for at in parts if self._memory.find(at, _LONGEST) is not None)
+    def _frame_of(self, number: int) -> int:
+        """The page that is executed in place of one."""
+        if number not in self._frames:
+            self._frames[number] = SHADOW_FRAMES // PAGE + len(self._order)
+            self._order.append(number)
+        return self._frames[number]
 
     def _is_ours(self, link: int, content: bytes) -> bool:
         """Whether a page still holds the image's code, apart from what was patched in it."""
         for segment in self._loaded.image.segments:
-            start, end = max(link, segment.address), min(link + _PAGE, segment.address + segment.file_size)
+            start, end = max(link, segment.address), min(link + PAGE, segment.address + segment.file_size)
             if start < end:
                 at = segment.offset + start - segment.address
                 linked = self._loaded.image.data[at : at + end - start]
@@ -240,42 +301,80 @@ class DeferredSites:
                 return bool(np.mean(linked == now) >= _LEAST_ALIKE)
         return False
 
-    def _decode(self, page: _Page, *, is_ours: bool) -> None:
-        """Update the records of the page's sites with the instructions that are there now."""
-        texts = self._functions(page) if is_ours else []
+    def _decode(self, page: ShadowPage, *, is_ours: bool) -> None:
+        """Update the records of the page's listed sites with the instructions that are there now."""
+        texts = self._functions(page.rows, page.distance) if is_ours else []
         rows, texts = self._changed(page, texts)
+        if self._take_over(rows, texts, is_ours=is_ours):
+            page.noted.clear()  # a change of any function may change the verdict
+
+    def _look_at_plain(self, number: int, page: ShadowPage, *, is_ours: bool) -> None:
+        """The same for its other sites, where the guest seldom writes: what has the bytes that it had is not
+        decoded."""
+        rows = page.plain
+        if page.text is None or not len(rows):
+            return
+        records = self._sites.manifest.sites[rows]
+        text = self._text(number, page)
+        changed = rows[page.text.changed(text, records["address"], records["size"])]
+        if not is_ours:
+            page.text.forget(records["address"])
+            changed = rows
+        if len(changed):
+            self._take_over(changed, self._functions(changed, page.distance) if is_ours else [], is_ours=is_ours)
+            self._as_planned(changed)
+        self._is_armed[rows] = self._sites.is_wanted[rows] & (self._reason[rows] == Reason.NONE) & is_ours
+
+    def _as_planned(self, rows: NDArray[np.intp]) -> None:
+        """A site with the image's instruction is what it was planned to be, whatever is around it now."""
+        planned = self._sites.manifest.sites
+        is_there = (self._reason[rows] != Reason.NO_BOUNDARY) & (self._reason[rows] != Reason.BREAKPOINT)
+        same = rows[is_there & (self._now["original"][rows] == planned["original"][rows])]
+        self._now[same], self._reason[same] = planned[same], Reason.NONE
+
+    def _text(self, number: int, page: ShadowPage) -> NDArray[np.uint8]:
+        """The guest's bytes of a page and next to it, zeros where there are none."""
+        before, behind = around(self._memory, number)
+        whole = before.rjust(LONGEST, b"\0") + self._memory.read(number * PAGE, PAGE) + behind.ljust(LONGEST, b"\0")
+        text = np.frombuffer(whole, np.uint8).copy()
+        self._sites.show_pristine(number * PAGE - page.distance - LONGEST, text)
+        return text
+
+    def _take_over(self, rows: NDArray[np.intp], texts: list[Text], *, is_ours: bool) -> bool:
+        """Update the records of some sites from the code of functions. Returns whether other code may change that."""
         before = self._now["original"][rows].copy()
         self._is_armed[rows] = False
         self._reason[rows] = Reason.NO_BOUNDARY if is_ours else Reason.NONE
+        by_others = False
         for text in texts:
             found = self._dissector.dissect(text.code, text.address, text.ranges)
             self._note(rows, text.code, text.address, found)
-            if np.isin(found.reason, _BY_OTHERS).any():
-                page.noted.clear()  # a change of any function may change the verdict
+            by_others |= bool(np.isin(found.reason, _BY_OTHERS).any())
         # A hit was made for the instruction that was there: the next breakpoint makes another.
         changed = (self._now["original"][rows] != before) | ~self._is_armed[rows]
-        for index in rows[changed].tolist():
-            self._trap.remove(self._hits.pop(index, ()))
+        for row in rows[changed].tolist():
+            self._trap.remove(self._hits.pop(row, ()))
+        return by_others
 
-    def _functions(self, page: _Page) -> list[_Text]:
-        """The code of the functions that hold the page's sites."""
-        numbers = unique(self._now["function"][page.rows])
+    def _functions(self, rows: NDArray[np.intp], distance: int) -> list[Text]:
+        """The code of the functions that hold some sites."""
+        numbers = unique(self._now["function"][rows])
         functions = self._sites.manifest.functions[numbers]
         found = []
         for some in disjoint(functions["address"], functions["size"]):
             start = functions["address"][some]
             first, last = int(start[0]), int(start[-1] + functions["size"][some[-1]])
-            region = self._memory.find(first + page.distance, last - first)
+            region = self._memory.find(first + distance, last - first)
             if region is None:
                 continue
-            text = np.frombuffer(self._memory.read(first + page.distance, last - first), np.uint8).copy()
+            text = np.frombuffer(self._memory.read(first + distance, last - first), np.uint8).copy()
             self._sites.show_pristine(first, text)
             low = (start - start[0]).astype(np.int64)
             ranges = np.stack([low, low + functions["size"][some].astype(np.int64)], axis=1)
-            found.append(_Text(text, first, ranges, numbers[some]))
+            found.append(Text(text, first, ranges, numbers[some]))
         return found
 
-    def _changed(self, page: _Page, texts: list[_Text]) -> tuple[NDArray[np.intp], list[_Text]]:
+    def _changed(self, page: ShadowPage, texts: list[Text]) -> tuple[NDArray[np.intp], list[Text]]:
         """The rows and the functions whose bytes are not those that were noted; notes their bytes.
 
         This takes functions that do not overlap, so that a row belongs to one. A function with an instruction across
@@ -297,10 +396,10 @@ class DeferredSites:
 
     def _note(self, rows: NDArray[np.intp], code: NDArray[np.uint8], address: int, found: Instructions) -> None:
         rows = self._written.note(rows, code, address, found)
-        for index, original in self._out_of_reach:
-            if index in rows and self._now["original"][index] == original:
-                self._reason[index] = Reason.OUT_OF_REACH
-        self._is_armed[rows] = self._sites.is_wanted[self._rows[rows]] & (self._reason[rows] == Reason.NONE)
+        for row, original in self._out_of_reach:
+            if row in rows and self._now["original"][row] == original:
+                self._reason[row] = Reason.OUT_OF_REACH
+        self._is_armed[rows] = self._sites.is_wanted[rows] & (self._reason[rows] == Reason.NONE)
 
     def _arm(self, shadow: NDArray[np.uint8], link: int, rows: NDArray[np.intp]) -> None:
         """Put the breakpoints of sites into a page's bytes from a link address on."""
@@ -309,42 +408,61 @@ class DeferredSites:
             armed = np.frombuffer(self._sites.armed_bytes[size], np.uint8)
             starts = (self._now["address"][rows[sizes == size]] - np.uint64(link)).view(np.int64)
             places = starts[:, None] + np.arange(len(armed))
-            inside = (places >= 0) & (places < _PAGE)
+            inside = (places >= 0) & (places < PAGE)
             shadow[places[inside]] = np.broadcast_to(armed, places.shape)[inside]
 
     # -- hits ----------------------------------------------------------------------------------------------------------
 
-    def claim(self, pc: int) -> Hit | None:
-        """The hit of a breakpoint at `pc`; None if it is not a deferred site's."""
+    def _row(self, pc: int) -> tuple[int, int] | None:
+        """The row of the site at an address, and its physical page, if it is executed as a shadow; else None."""
         try:
             # Sites are found by the physical address, since a kernel runs its code by several virtual ones.
             physical = self._space.real_physical(pc)
         except PageFault:
             return None
-        page = self._pages.get(physical // _PAGE)
+        page = self._pages.get(physical // PAGE)
         row = None if page is None else self._sites.row_at(physical - page.distance)
-        index = None if row is None else self._number.get(row)
-        if row is None or index is None or not self._is_armed[index]:
+        return None if row is None or not self._sites.is_deferred[row] else (row, physical // PAGE)
+
+    def claim(self, pc: int) -> Hit | None:
+        """The hit of a breakpoint at `pc`; None if it is not that of a site here."""
+        found = self._row(pc)
+        if found is None or not self._is_armed[found[0]]:
             return None
-        record = self._now[index]
-        target = int(self._target[index])
+        row, number = found
+        if not self._is_listed[row] and self._now[row] == self._sites.manifest.sites[row]:
+            self._hits.setdefault(row, []).append(pc)
+            return self._plain_hit(row, pc)
+        record = self._now[row]
+        target = int(self._target[row])
         site = self._sites.site(row, record=record, target=target)
         if site.emulation is None:
-            slot = self._trampoline(index, pc, site.trampoline)
+            slot = self._trampoline(row, pc, site.trampoline)
             if slot is None:
                 site = self._sites.site(row, method=Method.EMULATE, record=record, target=target)
             else:
                 site = replace(site, trampoline=slot)
             if slot is None and site.emulation is None:
-                return self._skip(index, physical // _PAGE)
-        self._hits.setdefault(index, []).append(pc)
+                return self._skip(row, number)
+        self._hits.setdefault(row, []).append(pc)
         self._trap.add(site, pc)
         return self._trap.hits[pc]
 
-    def _skip(self, index: int, number: int) -> Hit:
+    def at_guests(self, pc: int) -> Site | None:
+        """The site at which the guest has a breakpoint of its own, which is what the CPU has executed at `pc`; None: no
+        probe of ours is there."""
+        found = self._row(pc)
+        if found is None or self._reason[found[0]] != Reason.BREAKPOINT or not self._sites.is_wanted[found[0]]:
+            return None
+        row = found[0]
+        if not self._is_listed[row]:
+            return self._sites.site(row)
+        return self._sites.site(row, record=self._now[row], target=int(self._target[row]))
+
+    def _skip(self, row: int, number: int) -> Hit:
         """The hit of a site whose instruction can have no trampoline: it removes the breakpoint, and the guest executes
         the instruction as if there had been none."""
-        self._out_of_reach.append((index, self._now["original"][index]))
+        self._out_of_reach.append((row, self._now["original"][row]))
 
         def again(pc: int) -> None:
             for near in self._near(number):
@@ -356,12 +474,12 @@ class DeferredSites:
 
         return again
 
-    def _trampoline(self, index: int, pc: int, own: int) -> int | None:
+    def _trampoline(self, row: int, pc: int, own: int) -> int | None:
         """A trampoline with the instruction that is at a site now; None if it can have none."""
-        record = self._now[index]
+        record = self._now[row]
         instruction = record["original"].tobytes()[: int(record["size"])]
         if self._trampolines is None:
-            return self._written.fill(index, own)
+            return self._written.fill(row, own)
         # By the address as well: a slot that jumps back serves one. And by the instruction: code is switched back and
         # forth.
         slot = self._slots.get((pc, instruction)) or self._trampolines.slot(int(record["kind"]), instruction, pc)

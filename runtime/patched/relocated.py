@@ -84,6 +84,11 @@ class RelocatedCopies:
             return None
         if distance == self._loaded.bias and self._loaded.has_lost(pc):
             return None
+        return self.add(row, pc)
+
+    def add(self, row: int, pc: int) -> Hit:
+        """Add a site at an address, where its code is; returns its hit."""
+        distance = pc - int(self._sites.manifest.sites["address"][row])
         # Trampolines that end with a breakpoint were loaded with the image; those that jump back do so to link
         # addresses, so for them an image with a bias is a copy as well.
         is_moved = distance != (self._loaded.bias if self._trampolines is None else 0) or not self._has_own
@@ -106,6 +111,8 @@ class RelocatedCopies:
         if pc in self._unknown:
             return None
         link = self._aliased(pc)  # certain and cheap: before code is compared
+        if link is None and self._space.watched.has(self._space.real_physical(pc)):
+            return None  # a breakpoint of the guest's own, in code that it writes: that is no copy
         link = self._link_address(pc) if link is None else link
         if link is None or self._sites.row_at(link) is None:
             self._unknown.add(pc)

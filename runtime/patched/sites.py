@@ -105,11 +105,12 @@ class SiteTable:
         self.argument_registers: dict[int, ArgumentRegisters] = {}  # by ProbeKind
         self.identifiers = self.manifest.identifiers  # identifiers of the probes, by row
         self._order = np.argsort(self.identifiers, kind="stable")
-        self._is_patched = ~self.manifest.is_deferred  # sites that have a breakpoint in the file
+        self.is_deferred = self.manifest.is_deferred  # sites whose breakpoints are not in memory, by now
+        self.is_patched = ~self.is_deferred  # sites that memory may have a breakpoint at
         self._is_overwritten = np.zeros(len(self._addresses), np.bool_)
         self.is_wanted = np.ones(len(self._addresses), np.bool_)  # sites with an enabled probe
         self.at_blocks = np.zeros(len(self._addresses), np.bool_)  # sites that need no breakpoint: see `BlockSites`
-        self.is_armed = self._is_patched.copy()  # sites at which memory has a breakpoint: at first that of the file
+        self.is_armed = self.is_patched.copy()  # sites at which memory has a breakpoint: at first that of the file
         self.static_marks = StaticMarks(patched.loaded)
         self.is_stale = True  # memory is not yet armed for what is enabled
         self._deliveries: SiteDeliveries | None = None  # None: another decision is due
@@ -150,7 +151,7 @@ class SiteTable:
     def leave_out(self, overwritten: NDArray[np.bool_], gone: NDArray[np.bool_]) -> None:
         """Never write to sites that are overwritten where the image was loaded; those gone are in no copy either."""
         self._is_overwritten = overwritten
-        self._is_patched &= ~gone
+        self.is_patched &= ~gone
 
     def _change(self) -> None:
         self.is_stale = True
@@ -206,7 +207,7 @@ class SiteTable:
         for all sites at once. This may be done while the guest runs, between two of its instructions."""
         self.is_wanted = self.active_sites
         self.at_blocks = self.deliveries.is_at_block.copy()
-        self.is_armed = self.is_wanted & self._is_patched & ~self.at_blocks
+        self.is_armed = self.is_wanted & self.is_patched & ~self.at_blocks
         for size, every in self._by_size():
             rows = every[~self._is_overwritten[every]]
             addresses = self._addresses[rows] + np.uint64(self._patched.loaded.bias % (1 << 64))
@@ -215,8 +216,7 @@ class SiteTable:
                 with memory.code(physical, length) as code:
                     scatter(code, virtual, addresses, content)
         self.static_marks.set(memory, self._enabled_static())
-        # The hits of sites are made again for what is enabled now; the ends of trampolines stay, for a CPU may be in
-        # one.
+        # The hits of sites are made again for what is enabled now; the ends of trampolines stay: a CPU may be in one.
         trap.remove([address for address in trap.hits if address not in trap.trampolines])
         self.is_stale = False
 
@@ -235,7 +235,7 @@ class SiteTable:
         """The rows of the sites that are patched in the file, by the size of their instructions."""
         sizes = self.manifest.sites["size"]
         for size in np.unique(sizes).tolist():
-            yield size, np.flatnonzero((sizes == size) & self._is_patched)
+            yield size, np.flatnonzero((sizes == size) & self.is_patched)
 
     def _content(self, rows: NDArray[np.intp], size: int) -> NDArray[np.uint8]:
         """(n, width) bytes that memory must have at sites of one size; width is that of the breakpoint, on amd64
@@ -481,7 +481,7 @@ class SiteTable:
     def show_pristine(self, address: int, text: NDArray[np.uint8]) -> None:
         """Put the original bytes into `text`, a copy of memory from a link address on, at sites that are armed and that
         the guest has not overwritten since."""
-        rows = self._between(address, len(text))
+        rows = self.between(address, len(text))
         rows = rows[self.is_armed[rows]]
         sizes = self.manifest.sites["size"][rows]
         for size in np.unique(sizes).tolist():
@@ -494,7 +494,7 @@ class SiteTable:
             original = self.manifest.sites["original"][some].view(np.uint8).reshape(-1, 16)[:, : len(armed)]
             text[places[inside]] = original[inside]
 
-    def _between(self, address: int, size: int) -> NDArray[np.intp]:
+    def between(self, address: int, size: int) -> NDArray[np.intp]:
         """The rows of the sites that may have a byte in a range."""
-        bounds = np.array([max(address - _LONGEST, 0), min(address + size, 2**64 - 1)], np.uint64)
-        return np.arange(*np.searchsorted(self._addresses, bounds))
+        bounds = max(address - _LONGEST, 0), min(address + size, 2**64 - 1)
+        return np.arange(*np.searchsorted(self._addresses, np.array(bounds, np.uint64)))

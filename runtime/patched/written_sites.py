@@ -28,11 +28,14 @@ class WrittenSites:
         self, rows: NDArray[np.intp], code: NDArray[np.uint8], address: int, found: Instructions
     ) -> NDArray[np.intp]:
         """Take over the instructions that were found in `code`, which is linked to an address. Returns the rows at
-        which one begins."""
+        which one begins. A record stays what it was under a breakpoint of the guest's own."""
         wanted = self.now["address"][rows]
         at = np.minimum(np.searchsorted(found.address, wanted), max(len(found) - 1, 0))
         here = found.address[at] == wanted if len(found) else np.zeros(len(rows), np.bool_)
         rows, at = rows[here], at[here]
+        self.reason[rows] = np.where(found.verdict[at] == Verdict.REFUSE, found.reason[at], Reason.NONE)
+        every, is_other = rows, self.reason[rows] != Reason.BREAKPOINT
+        rows, at = rows[is_other], at[is_other]
         for name in ("size", "kind", "verdict", "flow"):
             self.now[name][rows] = getattr(found, name)[at]
         self.target[rows] = found.target[at]
@@ -43,8 +46,7 @@ class WrittenSites:
         original = padded[places[:, None] + np.arange(_WIDTH)]
         original[np.arange(_WIDTH) >= found.size[at][:, None]] = 0
         self.now["original"][rows] = original.view("V16")[:, 0]
-        self.reason[rows] = np.where(found.verdict[at] == Verdict.REFUSE, found.reason[at], Reason.NONE)
-        return rows
+        return every
 
     def fill(self, row: int, slot: int) -> int | None:
         """Put a site's instruction into its own slot. None: it can have no trampoline there."""

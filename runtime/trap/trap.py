@@ -31,6 +31,7 @@ from kinst.targets.errors import MachineError
 from kinst.targets.values import dataclass
 
 Hit = Callable[[int], None]  # called with a breakpoint's address; leaves the next PC in the frame
+AtGuests = Callable[[int], "Site | None"]  # a breakpoint of the guest's own -> the site where it is, if it is one
 Invop = Callable[[int], Hit | None]  # a handler: a breakpoint's address -> its hit; None if it is not its breakpoint
 
 
@@ -198,6 +199,7 @@ class TrapPath:
         self.hits: dict[int, Hit] = {}
         self.fired: list[tuple[int, int, int]] = []  # the running CPU's: (slot, site, next instruction)
         self._handlers: list[Invop] = []  # newest last
+        self._at_guests: list[AtGuests] = []
         self.trampolines = range(0)  # the addresses of all of them
         self._slots: dict[int, tuple[int, int]] = {}  # amd64: slot -> (site, next instruction)
         self.firing = Firing(port.frame, Enabling(0, lambda _firing: None, lambda _firing, _index: 0, 0))
@@ -295,6 +297,7 @@ class TrapPath:
                         if regs[pc_index] != pc + bias:  # else a write, half a microsecond, is saved
                             write_pc()
                         return
+                    self._fire_at_guests(pc)
                 unclaimed(number)
             except BaseException as error:
                 self.failed(error)
@@ -315,6 +318,8 @@ class TrapPath:
         guest's."""
         hit = self.hits.get(pc) or self.dtrace_invop(pc)
         if hit is None:
+            self._port.read()
+            self._fire_at_guests(pc)
             return False
         self._port.read()
         regs, index = self._port.frame.regs, self._arch.pc
@@ -329,9 +334,21 @@ class TrapPath:
             self._fault(fault)
         return True
 
-    def dtrace_invop_add(self, handler: Invop) -> None:
-        """Call `handler` for breakpoints that are not in `hits`, before the handlers that were added earlier."""
+    def dtrace_invop_add(self, handler: Invop, at_guests: AtGuests | None = None) -> None:
+        """Call `handler` for breakpoints that are not in `hits`, before the handlers that were added earlier; and
+        `at_guests` for those that are the guest's."""
         self._handlers.append(handler)
+        if at_guests is not None:
+            self._at_guests.append(at_guests)
+
+    def _fire_at_guests(self, pc: int) -> None:
+        """Let the probes fire where the CPU has executed a breakpoint of the guest's own, which the guest handles. The
+        frame is filled, and stays as it is."""
+        regs, index = self._port.frame.regs, self._arch.pc
+        for site in filter(None, [find(pc) for find in self._at_guests]):
+            shown, regs[index], self.firing.site = regs[index], pc, pc
+            self.firing.fire_unable(self._firing_now(site, pc))
+            regs[index] = shown
 
     def dtrace_invop(self, pc: int) -> Hit | None:
         """The hit of a breakpoint that is not in `hits`, from the newest handler that knows it. None if it is the

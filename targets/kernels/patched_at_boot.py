@@ -29,6 +29,7 @@ from kinst.targets.patterns import matches
 Ranges = NDArray[np.uint64]  # (n, 3) address, size and Reason
 _NONE: Final[Ranges] = np.zeros((0, 3), np.uint64)
 
+_AT_ANY_TIME: Final = (Reason.STATIC_KEY, Reason.STATIC_CALL, Reason.TRACER_CALL)
 _FITTING: Final = 0.95  # share of a table's addresses that must be code for a layout to be the right one
 
 
@@ -41,6 +42,13 @@ def boot_patched_ranges(image: Image) -> Ranges:
     is.
     """
     return _listed(image, image.facts.linux.tables)
+
+
+def writes_while_it_runs(image: Image) -> bool:
+    """Whether a kernel in the image can write over its code at any time: static keys, calls, a function tracer. Such a
+    kernel sets breakpoints in its own text as well."""
+    tables = (one for one in image.facts.linux.tables if Reason[one.reason] in _AT_ANY_TIME)
+    return any(table_place(image, one.section, one.symbols) is not None for one in tables)
 
 
 def written_by_kernel(image: Image) -> Ranges:

@@ -12,7 +12,11 @@ class CodeWatcher(Protocol):
         ...
 
     def frame(self, number: int, address: int) -> int:
-        """The number of the physical page to execute instead, for a fetch at a virtual address."""
+        """The number of the physical page to execute instead, for a fetch at a virtual address; its own: that one."""
+        ...
+
+    def read(self, number: int) -> None:
+        """The guest is about to load from a page."""
         ...
 
     def written(self, number: int) -> None:

@@ -78,9 +78,10 @@ class PatchedCode:
         system.attach_original(copies.pristine)
         system.trap.dtrace_invop_add(ModeCheck(copies.claim, copies.pristine, system, self._warn).claim)
         self._blocks = None if choice is None else BlockSites(self.sites, choice, loaded, system)
-        if self.sites.manifest.is_deferred.any():
-            self._deferred = DeferredSites(self.sites, loaded, system, trampolines, self._blocks)
-            system.trap.dtrace_invop_add(self._deferred.claim)
+        if DeferredSites.are_for(self.sites, loaded, system):
+            places = self._distances, copies.add
+            self._deferred = DeferredSites(self.sites, loaded, system, trampolines, self._blocks, *places)
+            system.trap.dtrace_invop_add(self._deferred.claim, self._deferred.at_guests)
 
     def _hooks(self, patched: Patched, program: Callable[[], "Program"], choice: BlockChoice | None) -> SiteHooks:
         system, loaded = self._system, self._loaded

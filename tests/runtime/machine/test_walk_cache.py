@@ -224,6 +224,9 @@ class Watcher:
         self.word.value = 0
         return self.shown
 
+    def read(self, number: int) -> None:
+        assert number == self.number
+
     def written(self, number: int) -> None:
         assert number == self.number
         self.told.append("store")

@@ -21,7 +21,8 @@ from kinst.rewriter.writing.write import write_image
 from kinst.runtime import Machine, api
 from kinst.runtime.cli import run as run_command
 from kinst.runtime.machine.configuration import End
-from kinst.runtime.patched.deferred import DeferredSites, _Page
+from kinst.runtime.patched.deferred import DeferredSites
+from kinst.runtime.patched.shadow_page import ShadowPage
 from kinst.runtime.tracing.guests.guest import Guest as Ran
 from kinst.runtime.tracing.hits import Hit
 from kinst.targets.arch.amd64 import AMD64
@@ -248,7 +249,7 @@ def test_functions_with_the_bytes_of_the_last_look_are_not_decoded_again(
         columns = (sites._now, sites._target, sites._is_armed, sites._reason)
         return [column[rows].tolist() for column in columns]
 
-    def decode(sites: DeferredSites, page: _Page, *, is_ours: bool) -> None:
+    def decode(sites: DeferredSites, page: ShadowPage, *, is_ours: bool) -> None:
         had, seen = dict(page.noted), {one: bytes(text) for one, text in texts(sites, page).items()}
         decoded(sites, page, is_ours=is_ours)
         looks["looks"] += 1
@@ -264,8 +265,8 @@ def test_functions_with_the_bytes_of_the_last_look_are_not_decoded_again(
     assert looks == {"looks": 2, "functions changed": 1, "functions kept": 1}
 
 
-def texts(sites: DeferredSites, page: _Page) -> dict[int, NDArray[np.uint8]]:
-    (text,) = sites._functions(page)
+def texts(sites: DeferredSites, page: ShadowPage) -> dict[int, NDArray[np.uint8]]:
+    (text,) = sites._functions(page.rows, page.distance)
     return {
         number: text.code[start:end]
         for number, (start, end) in zip(text.functions.tolist(), text.ranges.tolist(), strict=True)
