@@ -326,8 +326,10 @@ def diff(
     """
     if kind["is_sum"]:
         return _sum((original, *others), output, is_alone=not kind["is_runs"])
-    if len(others) != 1:
-        raise UsageError(f"give ORIGINAL and PATCHED: {len(others) + 1} files are not two")
+    if not others:
+        raise UsageError("PATCHED: is missing: kinst-diff [OPTIONS] ORIGINAL PATCHED")
+    if len(others) > 1:
+        raise UsageError(f"{others[1]}: two files are compared, and this is one more: any number are for --sum")
     (patched,) = others
     if kind["is_runs"]:
         return _runs((original, patched), form, output)
