@@ -29,7 +29,8 @@ def merged(first: Coverage, second: Coverage, *, has_others: bool = False) -> Co
             raise ImageError(f"{one.module}: the runs are of different images of that name")
         images.append(one if other is None else _image(one, other))
     runs, outside = first.runs + second.runs, max(first.outside, second.outside)
-    return Coverage(first.granularity, runs, (*images, *others.values()), outside)
+    has_order = first.has_order and second.has_order
+    return Coverage(first.granularity, runs, (*images, *others.values()), outside, has_order=has_order)
 
 
 def _image(one: CoveredImage, other: CoveredImage) -> CoveredImage:
@@ -38,7 +39,13 @@ def _image(one: CoveredImage, other: CoveredImage) -> CoveredImage:
     ranked = _ranks(one.functions, other.functions)
     pairs = zip(one.functions, other.functions, ranked, strict=True)
     functions = tuple(_function(first, second, rank) for first, second, rank in pairs)
-    return replace(one, functions=functions, elsewhere=_elsewhere((*one.elsewhere, *other.elsewhere)))
+    unknown = _elsewhere([(at, size, 1) for at, size in (*one.unknown, *other.unknown)])
+    return replace(
+        one,
+        functions=functions,
+        elsewhere=_elsewhere((*one.elsewhere, *other.elsewhere)),
+        unknown=tuple((at, size) for at, size, _ in unknown),
+    )
 
 
 def _ranks(first: Sequence[Function], second: Sequence[Function]) -> list[int]:

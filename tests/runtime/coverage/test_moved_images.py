@@ -67,7 +67,6 @@ _SEED: Final = 0x1234_5678_9ABC_DEF0
 CASES: Final = {  # seconds of the machine, and --kaslr-seed
     "u-boot-arm64": (0.4, None),
     "u-boot-riscv64": (0.12, None),
-    "u-boot-amd64": (0.2, None),
     "linux-arm64": (0.02, _SEED),
     "linux-riscv64": (0.02, _SEED),
     "linux-amd64": (0.02, _SEED),
