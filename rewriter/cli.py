@@ -279,7 +279,7 @@ _DIFF_EXAMPLES: Final = (
 
 @click.command(cls=Command, examples=_DIFF_EXAMPLES, pages=_PAGES)
 @click.argument("original", type=FILE)
-@click.argument("patched", type=FILE)
+@click.argument("others", metavar="PATCHED", nargs=-1, type=FILE)
 @shared.form(["text", "json", "html"], "text, json, or html: one page for a browser, with each site side by side.")
 @option(
     "-o", "--output", group=OUTPUT, type=WRITTEN, metavar="FILE", help="Write to FILE, replaced when all is written."
@@ -297,15 +297,22 @@ _DIFF_EXAMPLES: Final = (
     "is_sum",
     group=_TWO_RUNS,
     is_flag=True,
-    help="The files are JSON of kinst-run --coverage, of the same images: add the runs up, and write -o FILE: .json, "
-    ".info (lcov), .drcov or .html.",
+    help="The files, one or more, are JSON of kinst-run --coverage, of the same images: add the runs up, and write "
+    "-o FILE: .json, .info (lcov), .drcov or .html.",
 )
 @shared.quiet("Only the verdict, and no progress on stderr.")
 @shared.verbose("Every site, with its instruction before and after.")
 @shared.version_option()
 @_command
 def diff(
-    original: Path, patched: Path, *, form: str, output: Path | None, quiet: bool, verbose: bool, **kind: bool
+    original: Path,
+    others: tuple[Path, ...],
+    *,
+    form: str,
+    output: Path | None,
+    quiet: bool,
+    verbose: bool,
+    **kind: bool,
 ) -> int:
     """Explain every byte in which PATCHED differs from ORIGINAL, or say which are UNEXPLAINED.
 
@@ -317,8 +324,15 @@ def diff(
     Exit code: 0 if every difference is explained, 1 if one is not, 2 for a wrong command line; with --runs 0 if both
     runs did the same, else 1.
     """
-    if kind["is_runs"] or kind["is_sum"]:
-        return _coverage((original, patched), form, output, kind)
+    if kind["is_sum"]:
+        return _sum((original, *others), output, is_alone=not kind["is_runs"])
+    if not others:
+        raise UsageError("PATCHED: is missing: kinst-diff [OPTIONS] ORIGINAL PATCHED")
+    if len(others) > 1:
+        raise UsageError(f"{others[1]}: two files are compared, and this is one more: any number are for --sum")
+    (patched,) = others
+    if kind["is_runs"]:
+        return _runs((original, patched), form, output)
     check_files(original, patched)
     if original.suffix == patched.suffix == ".folded":
         return _stacks(original, patched, output)
@@ -342,18 +356,21 @@ def diff(
     return 0 if found.is_explained else 1
 
 
-def _coverage(files: tuple[Path, Path], form: str, output: Path | None, kind: dict[str, bool]) -> int:
-    """Compare two runs, or add them up: the runtime's, as in `_stacks`."""
-    if kind["is_runs"] and kind["is_sum"]:
+def _sum(files: tuple[Path, ...], output: Path | None, *, is_alone: bool) -> int:
+    """Add runs up: the runtime's, as in `_stacks`."""
+    if not is_alone:
         raise UsageError("--sum: not with --runs: one command does one thing")
+    if output is None:
+        raise UsageError("--sum: give -o FILE, with a name that ends with .json, .info, .drcov or .html")
+    content = b"".join(import_module("kinst.runtime.coverage.command").summed(files, output))
+    with replaced_file(output) as file:
+        file.write(content)
+    return 0
+
+
+def _runs(files: tuple[Path, Path], form: str, output: Path | None) -> int:
+    """Compare two runs: the runtime's as well."""
     command = import_module("kinst.runtime.coverage.command")
-    if kind["is_sum"]:
-        if output is None:
-            raise UsageError("--sum: give -o FILE, with a name that ends with .json, .info, .drcov or .html")
-        content = b"".join(command.summed(*files, output))
-        with replaced_file(output) as file:
-            file.write(content)
-        return 0
     if form == "html":
         raise UsageError("--format html: is for two images; --runs has text, json, and -o FILE.svg")
     is_picture = output is not None and output.suffix == ".svg"

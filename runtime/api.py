@@ -38,6 +38,7 @@ from kinst.runtime.tracing.given import (
     actions_of,
     beside_of,
     configuration_of,
+    coverage_of,
     debugger_of,
     method_of,
     modules_of,
@@ -274,7 +275,7 @@ class ImageFile:
 
         Raises:
             KinstError: a program is wrong, a description matches nothing, or the image cannot run there.
-            OSError: the file of the report cannot be written.
+            OSError: the file of the report, or of coverage, cannot be written.
 
         Example:
             >>> program = "fbt::fibonacci:entry { @calls[arg0] = count(); }"
@@ -305,8 +306,9 @@ class ImageFile:
             records_tasks=options.report is not None,
             records_hits=options.report is not None,
             ends_on_panic=machine.on_panic == "end",
+            coverage=None if (covered := coverage_of(options)) is None else covered.request,
         )
-        return Trace(*self._enabled(request), path_of(options.report))
+        return Trace(*self._enabled(request), path_of(options.report), covered)
 
     def sweep(self, function: str, *, coverage: str | None = None, machine: Machine | None = None) -> Sweep:
         """A function to be called with many inputs, in one machine: every call finds the image as it was loaded, takes

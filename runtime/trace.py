@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
-from typing import BinaryIO, Self
+from typing import TYPE_CHECKING, Self
 
 from kinst.rewriter.shell.fresh_file import replaced_file
 from kinst.runtime.engine.bare_qiling import BareQiling
@@ -32,6 +32,9 @@ from kinst.targets.nearest import nearest
 from kinst.targets.signals import caught
 from kinst.targets.values import dataclass
 
+if TYPE_CHECKING:
+    from kinst.runtime.coverage.output_form import CoverageOutput
+
 
 @dataclass(frozen=True, slots=True)
 class _Machine:
@@ -42,18 +45,30 @@ class _Machine:
     objects: Callable[[], Objects]
     running: Running
     kept: Kept
-    files: ExitStack  # of the report, which is in its place when this is closed
+    files: ExitStack  # of report and coverage, which are in their places when this is closed
 
 
 class Trace(Reader):
     """An image in a machine, with probes enabled. It can run, stop and run again. What its probes record can be read by
     actions, and whenever it does not run."""
 
-    def __init__(self, tracing: Tracing, messages: list[str], report: Path | None = None) -> None:
-        """Made by `ImageFile.trace`. `report` is the file of the page about the run. Raises OSError: it cannot be
-        written."""
-        kept, files = Kept(tracing.tracer, messages), ExitStack()
-        output = kept if report is None else _reporting(kept, tracing, files.enter_context(replaced_file(report)))
+    def __init__(
+        self,
+        tracing: Tracing,
+        messages: list[str],
+        report: Path | None = None,
+        coverage: "CoverageOutput | None" = None,
+    ) -> None:
+        """Made by `ImageFile.trace`. `report` is the file of the page about the run, `coverage` that of what ran.
+
+        Raises:
+            KinstError: the image has no lines of source, and the format of `coverage` needs them.
+            OSError: one cannot be written.
+        """
+        kept = Kept(tracing.tracer, messages)
+        with ExitStack() as opened:  # closed if the files cannot be written
+            output = _with_files(kept, tracing, opened, report, coverage)
+            files = opened.pop_all()
         super().__init__(tracing.tracer, kept, output)
         self._machine: _Machine | None = _Machine(
             tracing.traced, tracing.guest, lambda: tracing.objects, tracing.start(output), kept, files
@@ -279,8 +294,16 @@ class Trace(Reader):
         return ending
 
 
-def _reporting(kept: Kept, tracing: Tracing, page: BinaryIO) -> Output:
-    """The output that also writes the report's page."""
-    from kinst.runtime.tracing.results.reporting import Reporting  # few runs have a report
+def _with_files(
+    kept: Kept, tracing: Tracing, files: ExitStack, report: Path | None, coverage: "CoverageOutput | None"
+) -> Output:
+    """The output that also writes files about the run, which `files` puts in their places."""
+    if report is None and coverage is None:
+        return kept
+    from kinst.runtime.tracing.results.files_beside import files_beside  # few runs have any
 
-    return Reporting(kept, tracing, page, ())
+    page, covered = (
+        None if path is None else files.enter_context(replaced_file(path))
+        for path in (report, None if coverage is None else coverage.path)
+    )
+    return files_beside(kept, tracing, (), page, (coverage, covered), lambda line: kept.notices([line]))

@@ -48,6 +48,7 @@ _KEYS: Final[Mapping[str, Mapping[str, type | str]]] = {
         "images": _TEXTS, "scripts": _TEXTS, "programs": _TEXTS, "arguments": _TEXTS, "options": dict,
         "command-lines": _TEXTS, "initrds": _TEXTS, "inputs": _TEXTS, "prompt": str, "machine": str, "on": str,
         "cpus": int, "memory": str, "clock": str, "until": str, "timeout": str, "on-panic": str, "report": bool,
+        "coverage": bool,
     },
     "call": {
         "images": _TEXTS, "function": str, "inputs": str, "arguments": _TEXTS, "coverage": str, "machine": str,
@@ -129,6 +130,7 @@ class BatchReader:
                 options=tuple(_options(table.get("options", {}))),
                 ends_on_panic=_choice("on-panic", table, ["end", "continue"]) != "continue",
                 has_report=table.get("report", False),
+                has_coverage=table.get("coverage", False),
             )
 
     def _files(self, key: str, table: Table) -> list[InputFile]:

@@ -48,6 +48,13 @@ _EXAMPLES: Final = (
 @option("--until", group=_WHAT, metavar="REGEX", help="End a boot after a line of the console that matches.")
 @option("--on", group=_WHAT, metavar="COMMAND", help="Boot it under QEMU, started by COMMAND; or qemu: what fits.")
 @option("--report", "has_report", group=_WHAT, is_flag=True, help="Make a page about each boot; its row links to it.")
+@option(
+    "--coverage",
+    "has_coverage",
+    group=_WHAT,
+    is_flag=True,
+    help="Boot it, with a D program or without. Write what each boot ran, and all of them added up.",
+)
 @option("--call", "function", group=_WHAT, metavar="FUNCTION", help="Call a function with each line of --inputs.")
 @option("--inputs", group=_WHAT, metavar="FILE", help='Arguments for --call, a line for each: 1, "text".')
 @option("--jobs", "-j", group=_HOW, type=click.IntRange(1), metavar="N", help="Tasks at a time; else one a CPU.")
@@ -113,7 +120,11 @@ def _run_batch(source: Path, given: dict[str, Any]) -> int:
         return 0
     read = tuple(NamedFile(str(path), path) for path in [source, *files.places.values()])
     destination = Destination(
-        folder, TableFormat(given["table"] or ("parquet" if has_parquet() else "csv")), read, given["csv_safe"]
+        folder,
+        TableFormat(given["table"] or ("parquet" if has_parquet() else "csv")),
+        read,
+        given["csv_safe"],
+        files.places,
     )
     if destination.form is TableFormat.PARQUET and not has_parquet():
         raise UsageError("--table parquet needs pyarrow: pip install 'kinst-rewrite[batch]'")
@@ -135,7 +146,7 @@ def _batch(source: Path, given: dict[str, Any], progress: Progress) -> "tuple[Fi
         files = FileTable(source.parent, progress)
         return files, BatchReader(files, version("kinst-rewrite"), source.parent).batch(read_batch(source))
     if not tables:
-        raise UsageError(f"{source}: nothing to do with it: give --probe, -s, -n, or --call with --inputs")
+        raise UsageError(f"{source}: nothing to do with it: give --probe, -s, -n, --coverage, or --call with --inputs")
     files = FileTable(Path(), progress)
     found = {kind: [{"images": [str(source)], **table}] for kind, table in tables.items()}
     return files, BatchReader(files, version("kinst-rewrite")).batch(found)
@@ -146,9 +157,9 @@ def _tables(source: Path, given: dict[str, Any]) -> Any:
     del source
     if given["probes"]:
         yield "rewrite", {"probes": list(given["probes"])}
-    if given["scripts"] or given["programs"]:
+    if given["scripts"] or given["programs"] or given["has_coverage"]:
         more = {name: given[name] for name in ("until", "on") if given[name] is not None}
-        more["report"] = given["has_report"]
+        more |= {name: given[f"has_{name}"] for name in ("report", "coverage")}
         yield "run", {"scripts": list(given["scripts"]), "programs": list(given["programs"]), **more}
     elif given["on"] is not None:
         raise UsageError("--on: is for boots: give -s or -n, or write on in the [[run]] of a file")

@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import field
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,8 +17,9 @@ from kinst.runtime.batch.journal import JOURNAL, Journal, open_journal, peek
 from kinst.runtime.batch.page import batch_page_lines
 from kinst.runtime.batch.pool import Results, Tasks
 from kinst.runtime.batch.rows import COLUMNS, COVERAGE, GOOD, Answer, Row, table_rows
+from kinst.runtime.batch.run_coverage import FOLDER, add_up, page_lines, renamed
 from kinst.runtime.batch.table_files import TableFormat, write_table
-from kinst.runtime.batch.tasks import Task
+from kinst.runtime.batch.tasks import Places, Task
 from kinst.targets.values import dataclass
 
 _SHOWN: Final = 12  # characters of a digest
@@ -32,10 +34,15 @@ class Destination:
     form: TableFormat
     read: tuple[NamedFile, ...] = ()  # the files that the batch reads: none of them may be one of these
     csv_is_safe: bool = False  # whether no cell of a CSV table is a formula to a spreadsheet
+    places: Places = field(default_factory=dict)  # where the images are
 
     def report(self, digest: str) -> Path:
         """The page about a run, to which its row links if it exists."""
         return self.folder / _REPORTS / f"{digest}.html"
+
+    def covered(self, digest: str) -> Path:
+        """The file of what a run ran, which its row names if it exists."""
+        return self.folder / FOLDER / f"{digest}.json"
 
     def files(self) -> tuple[Path, ...]:
         """All files that a batch writes."""
@@ -127,7 +134,10 @@ def run_batch(
             advance(len(done))
             for digest, answer in results(left) if left else ():
                 # In this order: a task in the journal is not performed again, so its page must exist by then.
-                _keep_report(destination.report(digest), answer)
+                _keep(destination.report(digest), answer.report)
+                image = tasks[digest].image
+                path = destination.places.get(image.sha256, image.name)
+                _keep(destination.covered(digest), renamed(answer.covered, image.name, path))
                 journal.add(digest, answer)
                 advance(1)
                 if options.verbose:
@@ -135,12 +145,12 @@ def run_batch(
         return _written(tasks, journal, destination, len(done), options.form)
 
 
-def _keep_report(path: Path, answer: Answer) -> None:
-    """Write the page about a run before its row is in the journal, if there is one."""
-    if answer.report:
+def _keep(path: Path, content: bytes) -> None:
+    """Write a file about a run before its row is in the journal, if there is one."""
+    if content:
         path.parent.mkdir(exist_ok=True)
         with replaced_file(path) as file:
-            file.write(answer.report)
+            file.write(content)
 
 
 def _news(task: Task, answer: Answer) -> Iterator[str]:
@@ -159,8 +169,12 @@ def _written(tasks: Tasks, journal: Journal, destination: Destination, before: i
     coverage = merged(tasks, journal)
     if coverage:
         write_table(destination.coverage, coverage, COVERAGE, destination.form, csv_is_safe=destination.csv_is_safe)
-    write_lines(batch_page_lines(destination.folder.name, rows, coverage), destination.page)
+    covered = [path for digest in tasks if (path := destination.covered(digest)).is_file()]
+    ran = add_up(covered, destination.folder / FOLDER)
+    write_lines(batch_page_lines(destination.folder.name, rows, coverage, list(page_lines(ran))), destination.page)
     value = _value(rows, coverage, len(tasks), before, destination)
+    if ran is not None:
+        value["code"] = {"runs": ran.runs, "functions": ran.functions, "ran": ran.ran, "page": str(ran.page)}
     write_lines([json.dumps(value, indent=2)] if form == "json" else _summary(value))
     return 0 if all(outcome in GOOD for _, outcome in rows.outcomes) else 1
 
@@ -175,8 +189,11 @@ class _Rows:
     def __iter__(self) -> Iterator[Row]:
         self.outcomes.clear()
         for digest, task in self._tasks.items():
-            report = self._place.report(digest)
-            known = {"report": f"{_REPORTS}/{report.name}"} if report.is_file() else {"report": None}
+            report, covered = self._place.report(digest), self._place.covered(digest)
+            known = {
+                "report": f"{_REPORTS}/{report.name}" if report.is_file() else None,
+                "code": f"{FOLDER}/{covered.name}" if covered.is_file() else None,
+            }
             for row in table_rows(task, digest, self._journal.answer(digest)):
                 self.outcomes[row["kind"], row["outcome"]] += 1
                 yield row | known
@@ -203,4 +220,8 @@ def _summary(value: Mapping[str, Any]) -> Iterator[str]:
     if "coverage" in value:
         found = value["coverage"]
         yield f"coverage {found['reached']:,} of {counted(found['instructions'], 'instruction')}"
+    if "code" in value:
+        ran = value["code"]
+        functions, boots = counted(ran["functions"], "function"), counted(ran["runs"], "boot")
+        yield f"code     {ran['ran']:,} of {functions} ran in {boots}"
     yield f"written  {value['table']}, {value['page']}"

@@ -19,7 +19,7 @@ from kinst.targets.errors import KinstError, UsageError
 
 JOURNAL: Final = "journal.jsonl"
 _DIGEST: Final = re.compile(f"[0-9a-f]{{{DIGEST_LENGTH}}}")
-_FIELDS: Final = tuple(field.name for field in fields(Answer) if field.name != "report")
+_FIELDS: Final = tuple(field.name for field in fields(Answer) if field.name not in ("report", "covered"))
 
 
 class Journal:

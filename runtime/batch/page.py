@@ -46,8 +46,10 @@ class _Sums:
             self.kept.append(row)
 
 
-def batch_page_lines(title: str, rows: Iterable[Row], coverage: Sequence[Row]) -> Iterator[str]:
-    """The lines of the page."""
+def batch_page_lines(
+    title: str, rows: Iterable[Row], coverage: Sequence[Row], code: Sequence[str] = ()
+) -> Iterator[str]:
+    """The lines of the page. `code` are those about the code that ran in boots, as HTML."""
     sums = _Sums()
     for row in rows:
         sums.add(row)
@@ -56,7 +58,7 @@ def batch_page_lines(title: str, rows: Iterable[Row], coverage: Sequence[Row]) -
         "verdict": _verdict(sums),
         "outcomes": "\n".join(_outcomes(sums)),
         "reasons": "\n".join(_reasons(sums)),
-        "coverage": "\n".join(_coverage(coverage)),
+        "coverage": "\n".join((*code, *_coverage(coverage))),
     }
     yield from page_lines("kinst.runtime.batch", "batch", texts, _data(sums.kept))
 

@@ -36,6 +36,7 @@ COLUMNS: Final[Mapping[str, tuple[type, str]]] = {
     "printed": (str, "run: what printf(), printa() and trace() gave, the first 4,000 characters"),
     "console": (str, "run: the last 2,000 characters of the guest's console"),
     "report": (str, "run: the page about it, in the folder of the table"),
+    "code": (str, "run: what ran of the image, JSON as of kinst-run --coverage, in the folder of the table"),
     "result": (str, "call: what the function returned, hexadecimal"),
     "covered": (int, "call: instructions that the input reached"),
     "path": (str, "call: the same for inputs that reached the same instructions"),
@@ -71,6 +72,9 @@ class Answer:
     seconds: float = 0.0
     megabytes: int = 0
     report: bytes = b""  # the page about a run; it becomes a file of its own, and is not in the journal
+    covered: bytes = (
+        b""  # and so does what ran: JSON as of kinst-run --coverage, which names the image as the task does
+    )
 
     @property
     def is_good(self) -> bool:

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from kinst.runtime.api import open_image
 from kinst.runtime.batch.rows import Answer, Outcome, Row
+from kinst.runtime.batch.run_coverage import renamed
 from kinst.runtime.batch.tasks import InputFile, Places, Run
 from kinst.runtime.machine.configuration import End
 from kinst.runtime.trace import Trace
@@ -32,17 +33,23 @@ def boot_and_trace(image: InputFile, work: Run, places: Places, seconds: float |
     name = module_name(Path(image.name))
     with TemporaryDirectory() as folder, open_image(places[image.sha256], name=name) as opened:
         report = Path(folder) / "report.html" if work.has_report else None
+        covered = Path(folder) / "coverage.json" if work.has_coverage else None
         trace = opened.trace(
             *_programs(work),
             arguments=work.arguments,
-            options=Options(d={name: True if value is None else value for name, value in work.options}, report=report),
+            options=Options(
+                d={name: True if value is None else value for name, value in work.options},
+                report=report,
+                coverage=covered,
+            ),
             machine=_machine(work, places),
         )
         with trace:
             if work.typed is not None:
                 trace.type_lines(places[work.typed.sha256].read_bytes(), prompt=work.prompt)
             row = _row(trace, work, seconds)
-        return Answer((row,), report=b"" if report is None else report.read_bytes())
+        content = b"" if covered is None else renamed(covered.read_bytes(), places[image.sha256], image.name)
+        return Answer((row,), report=b"" if report is None else report.read_bytes(), covered=content)
 
 
 def _machine(work: Run, places: Places) -> Machine:

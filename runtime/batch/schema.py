@@ -33,10 +33,11 @@ def checked_answer(answer: Any) -> Answer:
     """An answer from another process, checked. Raises ValueError."""
     if not isinstance(answer, Answer):
         raise ValueError(f"no answer: {type(answer).__name__}")
-    if not isinstance(answer.report, bytes):
-        raise ValueError(f"report: {answer.report!r:.60}")
+    for name, content in (("report", answer.report), ("covered", answer.covered)):
+        if not isinstance(content, bytes):
+            raise ValueError(f"{name}: {content!r:.60}")
     found = checked(answer.rows, answer.coverage, answer.seconds, answer.megabytes)
-    return replace(found, report=answer.report)
+    return replace(found, report=answer.report, covered=answer.covered)
 
 
 def _several(value: Any) -> Sequence[Any]:

@@ -73,6 +73,7 @@ class Run:
     options: tuple[tuple[str, str | None], ...] = ()
     ends_on_panic: bool = True
     has_report: bool = False  # whether there shall be a page about it
+    has_coverage: bool = False  # and a file of what ran
 
     @property
     def what(self) -> str:

@@ -12,7 +12,6 @@ from kinst.targets.errors import UsageError
 _RUN: Final = "Run"
 # Options that it cannot have beside it, and why.
 _NOT_WITH: Final = {
-    "on": "what QEMU runs is counted by -n 'fbt:::entry { @[probefunc] = count(); }'",
     "read": "nothing runs",
     "gdb": "a debugger goes back and forth",
     "is_top": "it is for a run to its end",

@@ -51,7 +51,7 @@ def attributed(program: Program, run: ImageRun, granularity: Granularity) -> Cov
 
 
 @dataclass(frozen=True, slots=True)
-class _Code:
+class Code:
     """Instructions of functions that ran, with what is no code left out, their counts, and which of its function's
     instructions each is: among all, since what is code depends on whether it ran."""
 
@@ -60,11 +60,16 @@ class _Code:
     index: NDArray[np.int64]
 
 
-def _code(found: Instructions, counts: Executed) -> _Code:
+def _code(found: Instructions, counts: Executed) -> Code:
     runs = counts.at(found.address)
-    kept = (runs > 0) | ~is_one_of(found.reason, _NO_CODE)
+    kept = (runs > 0) | is_code(found)
     index = np.arange(len(found)) - np.searchsorted(found.function, found.function)
-    return _Code(found.take(kept), runs[kept], index[kept])
+    return Code(found.take(kept), runs[kept], index[kept])
+
+
+def is_code(found: Instructions) -> NDArray[np.bool_]:
+    """Which of them are code as far as is known without seeing it run."""
+    return ~is_one_of(found.reason, _NO_CODE)
 
 
 def _ranks(functions: Functions, order: NDArray[np.uint64]) -> NDArray[np.int64]:
@@ -79,11 +84,11 @@ def _ranks(functions: Functions, order: NDArray[np.uint64]) -> NDArray[np.int64]
 
 
 def _ran(
-    functions: Functions, ranks: NDArray[np.int64], code: _Code, granularity: Granularity
+    functions: Functions, ranks: NDArray[np.int64], code: Code, granularity: Granularity
 ) -> Iterator[tuple[int, Function]]:
     """The functions that ran, by their rows."""
     found, counts = code.found, code.counts
-    blocks = _starts(found, counts, granularity)
+    blocks = code_starts(found, counts, granularity)
     rows = np.flatnonzero(ranks)
     firsts = np.searchsorted(found.function, rows).tolist()
     ends = np.searchsorted(found.function, rows, "right").tolist()
@@ -92,11 +97,11 @@ def _ran(
         part = counts[first:end]
         runs = int(part[0]) if end > first and int(found.address[first]) == address else 0
         head = functions.names[row], address, size, end - first, int((part > 0).sum())
-        listed = () if granularity is Granularity.FUNCTIONS else tuple(_blocks(code, blocks, (first, end), address))
+        listed = () if granularity is Granularity.FUNCTIONS else tuple(code_blocks(code, blocks, (first, end), address))
         yield row, Function(*head, runs, int(ranks[row]), listed)
 
 
-def _starts(found: Instructions, counts: NDArray[np.int64], granularity: Granularity) -> NDArray[np.int64]:
+def code_starts(found: Instructions, counts: NDArray[np.int64], granularity: Granularity) -> NDArray[np.int64]:
     """The rows with which what is listed begins."""
     if granularity is Granularity.INSTRUCTIONS:
         return np.arange(len(found))
@@ -117,7 +122,7 @@ def _goals(found: Instructions) -> NDArray[np.intp]:
     return goals
 
 
-def _blocks(code: _Code, starts: NDArray[np.int64], rows: tuple[int, int], address: int) -> Iterator[Block]:
+def code_blocks(code: Code, starts: NDArray[np.int64], rows: tuple[int, int], address: int) -> Iterator[Block]:
     """The blocks of one function, whose instructions are the first of `rows` to before the second."""
     found, counts = code.found, code.counts
     low, high = np.searchsorted(starts, rows).tolist()

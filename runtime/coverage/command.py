@@ -1,6 +1,7 @@
 """Two files of coverage -> what kinst-diff --runs and --sum write."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import reduce
 from pathlib import Path
 
 from kinst.runtime.coverage.attributing import digest_of
@@ -31,14 +32,15 @@ def differing(first: Path, second: Path, form: str) -> tuple[Iterator[str], bool
     return lines, found.is_same
 
 
-def summed(first: Path, second: Path, output: Path) -> Iterator[bytes]:
-    """The content of the file that has both runs, in the format of the output's name. Raises ImageError: as `merged`,
-    or there are no lines for lcov; UsageError: the name has no ending that says the format."""
+def summed(files: Sequence[Path], output: Path) -> Iterator[bytes]:
+    """The content of the file that has all runs, one or more, in the format of the output's name. Raises ImageError: as
+    `merged`, or there are no lines for lcov; UsageError: the name has no ending that says the format."""
     form = form_of(output)
-    return coverage_bytes(merged(read_coverage(first), read_coverage(second)), form, _lines_of)
+    return coverage_bytes(reduce(merged, map(read_coverage, files)), form, lines_of)
 
 
-def _lines_of(image: CoveredImage) -> DebugSections:
+def lines_of(image: CoveredImage) -> DebugSections:
+    """The debug information of the image that ran, if it is where it was. Raises ImageError: it is not."""
     path = Path(image.path)
     if not path.is_file():
         raise ImageError(f"{image.path}: the image that ran is not there, and lines need its debug information")

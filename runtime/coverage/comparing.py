@@ -4,6 +4,8 @@ import json
 from collections.abc import Iterator
 from typing import Any, Final
 
+import numpy as np
+
 from kinst.runtime.consumer.pictures.flame_difference import FlameDifference
 from kinst.runtime.consumer.pictures.folded_stacks import Frame, FrameKind, Stacks
 from kinst.runtime.coverage.call_parting import CallParting, call_partings
@@ -21,7 +23,7 @@ class Counted:
 
     name: str  # module`function
     runs: tuple[int, int]
-    executed: tuple[int, int]
+    executed: tuple[int, int]  # both 0 if one run counted calls alone
     blocks: tuple[int, int] = (0, 0)  # both 0 if no blocks were listed
 
 
@@ -43,6 +45,7 @@ class RunDifference:
     counts: tuple[Counted, ...]
     parting: Parting | None
     same: int  # functions that both called equally often
+    skipped: int  # functions of which one run could not count all
     calls: tuple[CallParting, ...] | None = None  # where the order of all calls parts; None: it is not known of both
 
     @property
@@ -58,12 +61,14 @@ def compared(first: Coverage, second: Coverage) -> RunDifference:
     """
     one, other = _named(first), _named(second)
     has_blocks = first.granularity is second.granularity is Granularity.BLOCKS
-    both = [_counted(name, one.get(name), other.get(name), has_blocks=has_blocks) for name in {**one, **other}]
+    skipped = {*_uncounted(first), *_uncounted(second)}
+    names = [name for name in {**one, **other} if name not in skipped]
+    both = [_counted(name, one.get(name), other.get(name), has_blocks=has_blocks) for name in names]
     only = [tuple(sorted((found for found in both if found.name not in b), key=_by_weight)) for b in (other, one)]
     shared = [found for found in both if found.name in one and found.name in other]
     counts = sorted((found for found in shared if _differs(found)), key=_by_weight)
-    parting = _parting(_order(one), _order(other))
-    found = (only[0], only[1]), tuple(counts), parting, len(shared) - len(counts)
+    parting = _parting(_order(one), _order(other)) if first.has_order and second.has_order else None
+    found = (only[0], only[1]), tuple(counts), parting, len(shared) - len(counts), len(skipped)
     return RunDifference(*found, call_partings(first, second))
 
 
@@ -80,8 +85,20 @@ def _named(coverage: Coverage) -> dict[str, Function]:
     return {name: one for name, one in zip(coverage.names, functions, strict=True) if one.rank}
 
 
+def _uncounted(coverage: Coverage) -> Iterator[str]:
+    """The functions of which code could not be counted."""
+    starts = [np.array(sorted(at for at, _ in image.unknown), np.uint64) for image in coverage.images]
+    pairs = zip(coverage.images, starts, strict=True)
+    functions = ((one, unknown) for image, unknown in pairs for one in image.functions)
+    for name, (one, unknown) in zip(coverage.names, functions, strict=True):
+        low, high = np.searchsorted(unknown, np.array([one.address, one.address + one.size], np.uint64)).tolist()
+        if low < high:
+            yield name
+
+
 def _counted(name: str, one: Function | None, other: Function | None, *, has_blocks: bool) -> Counted:
-    runs, executed = ((one.runs, one.executed) if one else (0, 0)), ((other.runs, other.executed) if other else (0, 0))
+    knows = all(found.instructions for found in (one, other) if found)  # else one run counted calls alone
+    runs, executed = ((found.runs, found.executed if knows else 0) if found else (0, 0) for found in (one, other))
     blocks = [sum(block.runs > 0 for block in found.blocks) if found and has_blocks else 0 for found in (one, other)]
     return Counted(name, (runs[0], executed[0]), (runs[1], executed[1]), (blocks[0], blocks[1]))
 
@@ -109,6 +126,8 @@ def text_lines(found: RunDifference, names: tuple[str, str]) -> Iterator[str]:
         yield _parted(found.parting, names)
     for one in found.calls or ():
         yield from _calls_parted(one, names)
+    if found.skipped:
+        yield f"{found.skipped:,} functions are left out: one of the runs could not count all of their code"
     yield f"{found.same:,} functions did the same" + ("" if found.is_same else " in both")
 
 
@@ -116,9 +135,9 @@ def _list(title: str, rows: tuple[Counted, ...]) -> Iterator[str]:
     yield title
     for one in rows[:_SHOWN]:
         calls = f"{one.runs[0]:,} and {one.runs[1]:,} calls"
-        reached = f"{one.executed[0]:,} and {one.executed[1]:,}"
+        reached = f", {one.executed[0]:,} and {one.executed[1]:,} instructions reached" if any(one.executed) else ""
         blocks = f" in {one.blocks[0]:,} and {one.blocks[1]:,} blocks" if any(one.blocks) else ""
-        yield f"  {visible(one.name)}: {calls}, {reached} instructions reached{blocks}"
+        yield f"  {visible(one.name)}: {calls}{reached}{blocks}"
     if len(rows) > _SHOWN:
         yield f"  and {len(rows) - _SHOWN:,} more (--format json has all)"
 
@@ -152,6 +171,7 @@ def json_text(found: RunDifference) -> str:
         "only_second": [_row(one) for one in found.only[1]],
         "counts": [_row(one) for one in found.counts],
         "equal": found.same,
+        "left_out": found.skipped,
         "order": None,
     }
     if found.parting is not None:

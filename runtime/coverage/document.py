@@ -55,7 +55,8 @@ class Function:
 
 @dataclass(frozen=True, slots=True)
 class CoveredImage:
-    """An image. `elsewhere`: address, size and runs of its code that is in no known function."""
+    """An image. `elsewhere`: address, size and runs of its code that is in no known function. `unknown`: address and
+    size of code that could not be counted: it may have run, or more often than is said."""
 
     module: str
     path: str
@@ -66,6 +67,7 @@ class CoveredImage:
     entry: int
     functions: tuple[Function, ...]
     elsewhere: tuple[tuple[int, int, int], ...]
+    unknown: tuple[tuple[int, int], ...] = ()
 
     @property
     def ran(self) -> Iterator[Function]:
@@ -76,13 +78,14 @@ class CoveredImage:
 @dataclass(frozen=True, slots=True)
 class Coverage:
     """What some runs did. `outside`: how many different blocks ran that are in no image. `calls`: of one run, in
-    order; empty if that was not kept."""
+    order; empty if that was not kept. Without `has_order`, ranks are not those in which functions first ran."""
 
     granularity: Granularity
     runs: int
     images: tuple[CoveredImage, ...]
     outside: int
     calls: tuple[CallOrder, ...] = ()
+    has_order: bool = True
 
     @property
     def names(self) -> Iterator[str]:

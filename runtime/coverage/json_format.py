@@ -21,7 +21,7 @@ _BLOCK: Final = ("offset", "size", "index", "instructions", "runs")
 def json_lines(coverage: Coverage) -> Iterator[str]:
     """The lines of the file: one for each function."""
     head = {"format": FORMAT, "version": VERSION, "of": coverage.granularity.value, "counts": True}
-    head |= {"runs": coverage.runs, "outside": coverage.outside, "block": list(_BLOCK)}
+    head |= {"runs": coverage.runs, "outside": coverage.outside, "ordered": coverage.has_order, "block": list(_BLOCK)}
     yield json.dumps(head)[:-1] + ', "images": ['
     for number, image in enumerate(coverage.images):
         yield from _image(image, is_last=number == len(coverage.images) - 1)
@@ -41,7 +41,8 @@ def _order(order: CallOrder, *, is_last: bool) -> Iterator[str]:
 
 def _image(image: CoveredImage, *, is_last: bool) -> Iterator[str]:
     head = {name: getattr(image, name) for name in ("module", "path", "machine", "digest", "base", "end", "entry")}
-    yield json.dumps(head | {"elsewhere": [list(one) for one in image.elsewhere]})[:-1] + ', "functions": ['
+    others = {name: [list(one) for one in getattr(image, name)] for name in ("elsewhere", "unknown")}
+    yield json.dumps(head | others)[:-1] + ', "functions": ['
     for number, one in enumerate(image.functions):
         found: dict[str, Any] = {"name": one.name, "address": one.address, "size": one.size}
         if one.rank:
@@ -93,7 +94,10 @@ def _coverage(found: Any) -> Coverage:
     calls = tuple(map(_read_order, _list(found.get("calls", []))))
     if len({one.cpu for one in calls}) < len(calls):
         raise _LieError("a CPU has its calls twice")
-    return Coverage(granularity, _number(found["runs"]), images, _number(found["outside"]), calls)
+    counts, is_ordered = (_number(found["runs"]), _number(found["outside"])), found.get("ordered", True)
+    if not isinstance(is_ordered, bool):
+        raise _LieError("ordered is true or false")
+    return Coverage(granularity, counts[0], images, counts[1], calls, is_ordered)
 
 
 def _read_order(found: Any) -> CallOrder:
@@ -118,11 +122,12 @@ def _read_image(found: Any) -> CoveredImage:
             raise _LieError(f"function {one.name!r:.40} overlaps the one before")
         before = one.address + one.size
     elsewhere = tuple((_number(at), _number(size), _runs(runs)) for at, size, runs in _lists(found["elsewhere"], 3))
-    if any(at + size > _WORD for at, size, _ in elsewhere):
+    unknown = tuple((_number(at), _number(size)) for at, size in _lists(found.get("unknown", []), 2))
+    if any(at + size > _WORD for at, size, *_ in (*elsewhere, *unknown)):
         raise _LieError("code goes on past the last address")
     if not base <= end:
         raise _LieError("an image ends before it begins")
-    return CoveredImage(texts[0], texts[1], texts[2], texts[3], base, end, entry, functions, elsewhere)
+    return CoveredImage(texts[0], texts[1], texts[2], texts[3], base, end, entry, functions, elsewhere, unknown)
 
 
 def _function(found: Any) -> Function:

@@ -9,11 +9,13 @@ from kinst.runtime.coverage.document import Block, Coverage, CoveredImage, Funct
 from kinst.targets.errors import ImageError
 
 
-def merged(first: Coverage, second: Coverage) -> Coverage:
-    """The sum. Functions come in the order of the first run, then those that only the second called in its order.
+def merged(first: Coverage, second: Coverage, *, has_others: bool = False) -> Coverage:
+    """The sum. Functions come in the order of the first run, then those that only the second called in its order. With
+    `has_others`, an image of the same name with other code is another image. The order of calls is that of no run: the
+    sum has none.
 
-    Raises ImageError: they list different things, or an image has other code or other functions in one than in the
-    other.
+    Raises ImageError: they list different things, or an image has other code (without `has_others`) or other functions
+    in one than in the other.
     """
     if first.granularity is not second.granularity:
         listed = f"{first.granularity.value} in one, and {second.granularity.value} in the other"
@@ -23,11 +25,12 @@ def merged(first: Coverage, second: Coverage) -> Coverage:
     images = []
     for one in first.images:
         other = others.pop((one.module, one.digest), None)
-        if other is None and one.module in same:
+        if other is None and one.module in same and not has_others:
             raise ImageError(f"{one.module}: the runs are of different images of that name")
         images.append(one if other is None else _image(one, other))
     runs, outside = first.runs + second.runs, max(first.outside, second.outside)
-    return Coverage(first.granularity, runs, (*images, *others.values()), outside)
+    has_order = first.has_order and second.has_order
+    return Coverage(first.granularity, runs, (*images, *others.values()), outside, has_order=has_order)
 
 
 def _image(one: CoveredImage, other: CoveredImage) -> CoveredImage:
@@ -36,7 +39,13 @@ def _image(one: CoveredImage, other: CoveredImage) -> CoveredImage:
     ranked = _ranks(one.functions, other.functions)
     pairs = zip(one.functions, other.functions, ranked, strict=True)
     functions = tuple(_function(first, second, rank) for first, second, rank in pairs)
-    return replace(one, functions=functions, elsewhere=_elsewhere((*one.elsewhere, *other.elsewhere)))
+    unknown = _elsewhere([(at, size, 1) for at, size in (*one.unknown, *other.unknown)])
+    return replace(
+        one,
+        functions=functions,
+        elsewhere=_elsewhere((*one.elsewhere, *other.elsewhere)),
+        unknown=tuple((at, size) for at, size, _ in unknown),
+    )
 
 
 def _ranks(first: Sequence[Function], second: Sequence[Function]) -> list[int]:

@@ -4,7 +4,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Final
 
-from kinst.runtime.coverage.document import CoverageRequest, Granularity
+from kinst.runtime.coverage.document import DEFAULT_GRANULARITY, CoverageRequest, Granularity
 from kinst.targets.errors import UsageError
 from kinst.targets.values import dataclass
 
@@ -38,6 +38,11 @@ class CoverageOutput:
     def request(self) -> CoverageRequest:
         """What is to be counted for it."""
         return CoverageRequest(self.granularity, self.form is CoverageForm.JSON)
+
+
+def coverage_file(path: Path) -> CoverageOutput:
+    """The file of a run, with what its name says. Raises UsageError: that is nothing."""
+    return CoverageOutput(path, form_of(path), DEFAULT_GRANULARITY)
 
 
 def form_of(path: Path) -> CoverageForm:

@@ -30,7 +30,8 @@ class SourceFile:
 
 def source_files(image: CoveredImage, debug: DebugSections) -> list[SourceFile]:
     """The files that an image was made of, by path. A line runs as often as the one of its instructions that runs most
-    often, and has a count of 0 if none of them ran. Units of the debug information that are damaged are left out."""
+    often, and has a count of 0 if none of them ran. What is not known to have run, nor not to have, is left out, and so
+    are units of the debug information that are damaged."""
     code, found = _Code(image), dict[str, SourceFile]()
     for rows in _rows(Units(debug)):
         code.add(rows, found)
@@ -63,6 +64,7 @@ class _Code:
         pieces = list(_pieces(image))
         self._begins = np.sort(np.array([start for start, _, _ in pieces], np.uint64))
         self._counts = _executed(pieces)
+        self._unknown = _executed([(at, size, 1) for at, size in image.unknown])
 
     def add(self, rows: LineRows, found: dict[str, SourceFile]) -> None:
         """Add the lines of a unit."""
@@ -71,6 +73,8 @@ class _Code:
         if not len(chosen):
             return
         counts = self._counts_of(rows)
+        is_known = (counts > 0) | (self._unknown.at(rows.address) == 0)
+        chosen = chosen[is_known[chosen]]
         lines = rows.file[chosen] * _LARGEST_LINE + rows.line[chosen]
         keys, place = np.unique(lines, return_inverse=True)
         most = np.zeros(len(keys), np.int64)

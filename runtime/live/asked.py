@@ -46,6 +46,16 @@ REFUSED: Final[tuple[tuple[str, Callable[[Request], bool], str], ...]] = (
         lambda request: any(one.loaded is None for one in request.beside),
         f"{_OURS}: under QEMU only IMAGE has names and probes",
     ),
+    (
+        "--coverage",
+        lambda request: request.coverage is not None and bool(request.programs or request.actions),
+        "under --on it is of a run without programs: leave them out, or leave --on out",
+    ),
+    (
+        "--coverage",
+        lambda request: request.coverage is not None and request.records_hits,
+        f"with --report it {_OURS}: under QEMU give --coverage FILE.html",
+    ),
     ("--learn", lambda request: request.learn is not None, f"{_OURS}: under QEMU, registers are QEMU's"),
     ("--gdb", lambda request: request.gdb is not None, f"{_OURS}: add -gdb tcp::PORT -S to the command of --on"),
     ("--log", lambda request: request.log is not None, f"{_OURS}: QEMU itself has -d guest_errors,unimp,int"),

@@ -5,18 +5,20 @@ records follow from what the clauses read.
 """
 
 import os
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
 
+from kinst.runtime.coverage.document import Granularity
 from kinst.runtime.input.typist import Keyboard
 from kinst.runtime.live.asked import check_asked
 from kinst.runtime.live.command import QemuCommand, qemu_command
 from kinst.runtime.live.copied.layout import KeptBack
 from kinst.runtime.live.copied.starting import follower, is_followed, kept_from, tell, where
+from kinst.runtime.live.covering import LiveCovering
 from kinst.runtime.live.cpus import order_of_cpus
 from kinst.runtime.live.fields import Fields
 from kinst.runtime.live.guest import LiveGuest, Started
@@ -51,7 +53,7 @@ from kinst.runtime.tracing.standalone.columns import CpuSource, own_number
 from kinst.runtime.tracing.standalone.probes import KeptProbes, StandaloneProbes
 from kinst.targets.c_types import ImageTypes
 from kinst.targets.elf.header import PT_LOAD
-from kinst.targets.errors import UsageError
+from kinst.targets.errors import KinstError, UsageError
 from kinst.targets.manifest.packed import Manifest
 from kinst.targets.standalone import CPU, TIME, Standalone
 from kinst.targets.values import dataclass
@@ -65,6 +67,7 @@ class LiveTraced:
     surroundings: Surroundings
     loaded: Loaded
     guest: LiveGuest
+    covering: LiveCovering | None = None
     inlines: ClassVar = None
     has_guest: ClassVar = True
     answer: ClassVar = ""
@@ -130,7 +133,9 @@ class LiveBuilding:
         segments = ((one.address, one.load_address, one.size) for one in image.segments if one.kind == PT_LOAD)
         loaded = Loaded(image, 0, image.entry, tuple(segments))
         found = kept.probes.surroundings(host, loaded, types, guest.begin, kept.admit, plug_ins)
-        return LiveTraced(prepared, replace(found, fold=guest.fold, stop=guest.stop), loaded, guest)
+        wanted = request.coverage
+        covering = None if wanted is None else LiveCovering(prepared, kept.probes, wanted, warn)
+        return LiveTraced(prepared, replace(found, fold=guest.fold, stop=guest.stop), loaded, guest, covering)
 
 
 def live_building(request: Request, on_stop: Callable[[], str] | None) -> LiveBuilding:
@@ -198,13 +203,25 @@ def _kept(
         if has_room:
             wanted = in_room(wanted, memory)
         wanted, base = where(wanted, back)
-        alone = standalone_image(prepared.opened, late, wanted, prepared.request.progress, base)
+        with _asking_for_less(request):
+            alone = standalone_image(prepared.opened, late, wanted, prepared.request.progress, base)
         keeping.check(alone.manifest, alone.refused)
         if has_room and not len(alone.image.symbols):
             return replace(alone, image=replace(alone.image, symbols=named.symbols))
         return alone
 
     return _Kept(KeptProbes(prepared, manifest, warn), keeping, made, lambda: fields.cpu_source, may_copy=True)
+
+
+@contextmanager
+def _asking_for_less(request: Request) -> Iterator[None]:
+    """Says of an image without room for counters at all instructions that there may be some for those of functions."""
+    try:
+        yield
+    except KinstError as error:
+        if request.coverage is not None and request.coverage.granularity is not Granularity.FUNCTIONS:
+            error.args = (f"{error}; --coverage-of functions takes less room",)
+        raise
 
 
 def _kept_already(

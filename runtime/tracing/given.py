@@ -20,6 +20,7 @@ from kinst.targets.probe import checked_module
 from kinst.targets.values import dataclass
 
 if TYPE_CHECKING:
+    from kinst.runtime.coverage.output_form import CoverageOutput
     from kinst.runtime.debugger.address import DebuggerAddress
 
 Action = Callable[[Hit], object]
@@ -107,9 +108,12 @@ class Options:
         method: how probed instructions are executed, a word of `kinst-run --method`; default: as a patched image was
             made, and "auto" for others.
         report: a file that gets a page about the run when it is over, as by `kinst-run --report`; default: none.
+        coverage: a file that gets what ran of the image when the run is over, as by `kinst-run --coverage`: its name
+            ends with .json, .info (lcov), .drcov or .html; default: none.
 
     Raises:
-        UsageError: there is no such method or option of D, or the option has no such value.
+        UsageError: the file of `coverage` has another name; there is no such method or option of D, or the option has
+            no such value.
 
     Example:
         >>> Options(d={"strsize": "1q"})
@@ -120,10 +124,21 @@ class Options:
     d: Mapping[str, str | int | bool] = field(default_factory=dict)
     method: MethodName | None = None
     report: PathLike | None = None
+    coverage: PathLike | None = None
 
     def __post_init__(self) -> None:
         options_of(self)
         method_of(self.method)
+        coverage_of(self)
+
+
+def coverage_of(options: Options) -> "CoverageOutput | None":
+    """The file of coverage. Raises UsageError: its name does not say the format."""
+    if options.coverage is None:
+        return None
+    from kinst.runtime.coverage.output_form import coverage_file  # few runs have one
+
+    return coverage_file(Path(options.coverage))
 
 
 def beside_of(machine: Machine) -> tuple[BesideFile, ...]:

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Final
 from kinst.rewriter.naming.inline_probes import is_inline
 from kinst.rewriter.naming.resolve import numbering_of
 from kinst.rewriter.rewriting import Opened, open_source
+from kinst.runtime.coverage.document import Granularity
 from kinst.runtime.dlang.builtins import FREEBSD
 from kinst.runtime.providers.plugged import asks_for
 from kinst.runtime.systems.registry import constants_of, variables_of
-from kinst.runtime.tracing.guests.built import Build, Built, MakesProviders
+from kinst.runtime.tracing.guests.built import Build, Built, CountsCode, MakesProviders
 from kinst.runtime.tracing.images.beside_images import BesideImage, named_beside, open_beside
 from kinst.runtime.tracing.images.plug_ins import PlugIns
 from kinst.runtime.tracing.images.preparing import prepare, source_of
@@ -31,6 +32,7 @@ from kinst.targets.manifest.packed import find_manifest
 from kinst.targets.probe import PROVIDERS, ProbeName
 
 if TYPE_CHECKING:
+    from kinst.runtime.tracing.guests.built import Covered
     from kinst.runtime.tracing.guests.guest import Guest
     from kinst.runtime.tracing.images.module_files import ModuleFile
     from kinst.runtime.tracing.images.plug_ins import MakeProviders
@@ -44,6 +46,12 @@ _SUMMARY: Final = """
 ::: { @hits[probeprov, probemod, probefunc, probename] = count(); }
 END { printa("%@12d %s:%s:%s:%s\\n", @hits); }
 """
+# Under QEMU the image itself counts. `WithCoverage` lets nothing of it be printed.
+_COUNTED: Final = {
+    Granularity.FUNCTIONS: "fbt:::entry { @ = count(); }",
+    Granularity.BLOCKS: "kinst::: { @ = count(); }",
+    Granularity.INSTRUCTIONS: "kinst::: { @ = count(); }",
+}
 _LONGEST_IDENTIFIER: Final = 19  # digits of an identifier
 
 
@@ -75,7 +83,7 @@ class ImageSubject:
         self._identified: dict[str, ProbeName] = {}
         self._built: Built | None = None
         is_named = any(map(_is_inlined, self.programs)) or any(map(_own_probes, self._beside))
-        if request.programs or request.actions or is_named:
+        if request.programs or request.actions or is_named or request.counts_by_itself:
             opened = self._opened = opened or open_source(
                 source_of(request), progress=request.progress, read=open_to_run, keeps=True
             )
@@ -147,6 +155,14 @@ class ImageSubject:
         return self._built if isinstance(self._built, Guest) else None
 
     @property
+    def covered(self) -> "Covered | None":
+        """See `Subject`."""
+        built = self._built
+        if not isinstance(built, CountsCode) or built.covering is None:
+            return None
+        return built.covering, built.prepared.original
+
+    @property
     def inlines(self) -> InlineClauses | None:
         """See `Subject`."""
         return None if self._built is None else self._built.inlines
@@ -180,6 +196,9 @@ def _programs(request: Request, beside: Sequence[BesideImage]) -> Sequence[Progr
     standalone image may have counted many hits before it is read, so that these get a summary, not a line each."""
     if request.programs or request.actions:
         return request.programs
+    if request.coverage is not None and request.counts_by_itself:
+        text = _COUNTED[request.coverage.granularity]
+        return [ProgramText(Origin.NAME, text, text)]
     manifest = find_manifest(open_to_run(source_of(request).path, reading=request.reading))
     if manifest is not None and manifest.standalone is not None:
         return [ProgramText(Origin.SCRIPT, "summary", _SUMMARY)]

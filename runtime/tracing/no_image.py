@@ -24,6 +24,7 @@ class NoImage:
     """No image; implements `kinst.runtime.tracing.subject.Subject`."""
 
     guest = None
+    covered = None
     constants = FREEBSD
     inlines = None
     providers = ()

@@ -66,6 +66,11 @@ class Request:
     is_verbose: bool = False  # whether more is reported about a run that is over
 
     @property
+    def counts_by_itself(self) -> bool:
+        """Whether the image counts what runs of it: under QEMU, for coverage."""
+        return self.on is not None and self.coverage is not None
+
+    @property
     def is_planned_late(self) -> bool:
         """Whether the plan depends on what clauses read, so that they are checked first."""
         return self.on is not None

@@ -12,6 +12,7 @@ from kinst.targets.c_types import ImageTypes
 
 if TYPE_CHECKING:
     from kinst.rewriter.rewriting import Opened
+    from kinst.runtime.tracing.guests.built import Covered
     from kinst.runtime.tracing.guests.guest import Guest
     from kinst.runtime.tracing.programs.inline_clauses import InlineClauses
     from kinst.runtime.typed.image_objects import Objects
@@ -48,6 +49,11 @@ class Subject(Protocol):
     @property
     def guest(self) -> "Guest | None":
         """The image in its machine, once it is loaded; None: it is not in a machine of ours."""
+        ...
+
+    @property
+    def covered(self) -> "Covered | None":
+        """What counts what runs of the image, and the image; None: nothing does."""
         ...
 
     @property

@@ -29,6 +29,7 @@ from kinst.targets.errors import KinstError
 
 if TYPE_CHECKING:
     from kinst.rewriter.rewriting import Opened
+    from kinst.runtime.tracing.guests.built import Covered
     from kinst.runtime.tracing.guests.guest import Guest
     from kinst.runtime.typed.image_objects import Objects
 
@@ -202,6 +203,11 @@ class Tracing:
     def guest(self) -> "Guest | None":
         """The guest; None without an image, and in a machine that is not ours."""
         return self._subject.guest
+
+    @property
+    def covered(self) -> "Covered | None":
+        """What counts what runs of the image, and the image; None: nothing does."""
+        return self._subject.covered
 
     @property
     def objects(self) -> "Objects":

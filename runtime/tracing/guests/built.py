@@ -9,8 +9,10 @@ from kinst.runtime.tracing.images.plug_ins import PlugIns
 from kinst.runtime.tracing.images.preparing import Prepared
 from kinst.runtime.tracing.running import Traced
 from kinst.targets.c_types import ImageTypes
+from kinst.targets.image import Image
 
 if TYPE_CHECKING:
+    from kinst.runtime.coverage.document import Coverage
     from kinst.runtime.tracing.programs.inline_clauses import InlineClauses
 
 
@@ -38,5 +40,30 @@ class MakesProviders(Protocol):
         """Those of its own that are wanted by descriptions of four fields, or identifiers."""
         ...
 
+
+class Counting(Protocol):
+    """What counts what runs."""
+
+    def coverage(self) -> "Coverage":
+        """What ran so far. Raises KinstError: an image cannot be read any more."""
+        ...
+
+
+@runtime_checkable
+class CountsCode(Protocol):
+    """A guest of which it may be counted what runs."""
+
+    @property
+    def covering(self) -> Counting | None:
+        """What does; None: nothing."""
+        ...
+
+    @property
+    def prepared(self) -> Prepared:
+        """See `Built`."""
+        ...
+
+
+Covered = tuple[Counting, Image]  # and the image, without patches
 
 Build = Callable[[Prepared, ImageTypes, PlugIns, Callable[[str], None]], Built]  # the last argument takes warnings

@@ -1,6 +1,6 @@
 """A run with its output -> the same output, and the file of --coverage, written when the run is over."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, BinaryIO
 
 from kinst.runtime.clauses.environment import ErrorRecord, Record
@@ -14,9 +14,13 @@ from kinst.runtime.tracing.results.run_coverage import RunCoverage
 class WithCoverage:
     """Implements `outputs.Consumer`."""
 
-    def __init__(self, consumer: Consumer, covered: RunCoverage, form: CoverageForm, file: BinaryIO) -> None:
-        """`file` receives what has run."""
+    def __init__(
+        self, consumer: Consumer, covered: RunCoverage, form: CoverageForm, file: BinaryIO, forget: Callable[[], None]
+    ) -> None:
+        """`file` receives what has run. `forget` is called before the output is finished: a program that only counts
+        for this has nothing to print."""
         self._consumer, self._covered, self._form, self._file = consumer, covered, form, file
+        self._forget = forget
 
     @property
     def status(self) -> int | None:
@@ -41,6 +45,7 @@ class WithCoverage:
 
     def finish(self, end: Mapping[str, Any] | None) -> None:
         """Finish the output, and write the file."""
+        self._forget()
         self._consumer.finish(end)  # first: the output must be whole even if the file cannot be written
         for piece in coverage_bytes(self._covered.coverage, self._form, self._covered.lines_of):
             self._file.write(piece)

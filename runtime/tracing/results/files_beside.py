@@ -33,15 +33,21 @@ def files_beside(
     wanted, file = covered
     ran = None
     if wanted is not None:
-        assert tracing.guest is not None and tracing.guest.covering is not None, "the request has coverage"
-        original = tracing.guest.prepared.original
-        ran = RunCoverage(tracing.guest.covering, tracing, original, wanted.form, warn, has_page=page is not None)
+        assert tracing.covered is not None, "the request has coverage"
+        ran = RunCoverage(*tracing.covered, tracing, wanted.form, warn, has_page=page is not None)
     if page is not None:
         from kinst.runtime.tracing.results.reporting import Reporting
 
         output = Reporting(output, tracing, page, command, ran)
     if ran is None or wanted is None or file is None:
         return output
+    from kinst.runtime.consumer.report.tables import aggregations_of
     from kinst.runtime.tracing.results.coverage_file import WithCoverage
 
-    return WithCoverage(output, ran, wanted.form, file)
+    def forget() -> None:
+        tracer = tracing.tracer
+        for aggregation in aggregations_of(tracer.clauses) if tracing.request.counts_by_itself else ():
+            tracer.totals.mark_printed([aggregation])
+            tracer.totals.trunc(aggregation, None)
+
+    return WithCoverage(output, ran, wanted.form, file, forget)

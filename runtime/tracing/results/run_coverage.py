@@ -4,23 +4,15 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
-from typing import Protocol
 
 from kinst.runtime.coverage.document import Coverage, CoveredImage
 from kinst.runtime.coverage.output_form import CoverageForm
+from kinst.runtime.tracing.guests.built import Counting
 from kinst.runtime.tracing.tracing import Tracing
 from kinst.targets.debuginfo.debugfile import find_debug
 from kinst.targets.debuginfo.dwarf.sections import DebugSections
 from kinst.targets.errors import ImageError, KinstError
 from kinst.targets.image import Image, open_image
-
-
-class Counting(Protocol):
-    """What counts what runs."""
-
-    def coverage(self) -> Coverage:
-        """What ran so far. Raises KinstError: an image cannot be read any more."""
-        ...
 
 
 class RunCoverage:
@@ -29,8 +21,8 @@ class RunCoverage:
     def __init__(
         self,
         counting: Counting,
-        tracing: Tracing,
         original: Image,
+        tracing: Tracing,
         form: CoverageForm,
         warn: Callable[[str], None],
         *,
@@ -39,8 +31,8 @@ class RunCoverage:
         """
         Args:
             counting: what counts.
+            original: the image.
             tracing: the run.
-            original: its image.
             form: of the file.
             warn: called with what is left out of it.
             has_page: whether there is a page that shows lines, whatever the form.

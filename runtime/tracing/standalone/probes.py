@@ -66,6 +66,7 @@ class KeptProbes:
         self._hits = RecordedHits(prepared.original, prepared.program, warn)
         self._findings: Findings | None = None
         self._rows: NDArray[np.intp] | None = None
+        self._counts = np.zeros(0, np.uint64)  # of the sites of the image that was made
         self._lost = 0
         self._following: Following | None = None
 
@@ -171,6 +172,7 @@ class KeptProbes:
         """
         arch = self._prepared.image.facts
         self._findings, self._rows, cpu = Findings(kept, forms), rows, cpu or own_number(arch)
+        self._counts = np.zeros(len(forms), np.uint64)
         of_sites = forms if rows is None else np.full(int(rows.max(initial=-1)) + 1, -1)
         if rows is not None:
             of_sites[rows] = forms
@@ -192,10 +194,18 @@ class KeptProbes:
         assert self._findings is not None, "expect() comes first"
         found = self._findings.take(read, part, is_last=is_last, store=store, patience=patience)
         self._lost += found.lost
+        self._counts += found.hits
         found = found if self._rows is None else _by_rows(found, self._rows)
         found = replace(found, records=self._hits.forms.in_order(found.records))
         self._hits.begin(found)
         return found
+
+    @property
+    def counted(self) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+        """The addresses of the sites that the image has, and how many hits of each were found."""
+        assert self.manifest is not None, "there are probes"
+        addresses = self.manifest.sites["address"].astype(np.uint64)
+        return addresses if self._rows is None else addresses[self._rows], self._counts.astype(np.int64)
 
     def fire(self, found: Found) -> None:
         """Let probes fire for what `find` found."""

@@ -16,6 +16,8 @@ from click.testing import CliRunner, Result
 
 from kinst.runtime.batch.cli import batch
 from kinst.runtime.batch.rows import COLUMNS
+from kinst.runtime.coverage.json_format import read_coverage
+from kinst.targets.image import open_image
 
 ROOT = Path(__file__).parents[3]
 SAMPLES = ROOT / "samples"
@@ -105,6 +107,45 @@ def test_all_kinds_of_tasks_are_rows_of_one_table(folder: Path) -> None:
     assert len(digests(out)) == 7
 
 
+BOOTS = """
+[[run]]
+images = ["samples/kernel-arm64.elf", "twin/kernel-arm64.elf"]
+programs = ["BEGIN { n = 1; }", "BEGIN { n = 2; }"]
+timeout = "1ms"
+coverage = true
+"""
+
+
+def test_what_boots_ran_is_added_up(folder: Path) -> None:
+    """Two runs of an image, and of one with the same name and another code."""
+    (folder / "boots.toml").write_text(BOOTS)
+    (folder / "twin").mkdir()
+    twin = bytearray((SAMPLES / "kernel-arm64.elf").read_bytes())
+    code = open_image(SAMPLES / "kernel-arm64.elf").code_regions[-1]
+    twin[code.offset + code.size - 1] ^= 1  # the last function does not run so soon
+    (folder / "twin" / "kernel-arm64.elf").write_bytes(twin)
+    done = invoked(folder / "boots.toml", "-o", folder / "out", "--table", "csv", "-j", "1", "--format", "json")
+    assert (done.stderr, done.exit_code) == ("", 0)
+    found = rows(folder / "out")
+    runs = [read_coverage(folder / "out" / row["code"]) for row in found]
+    every = read_coverage(folder / "out" / "coverage" / "all.json")
+    assert (every.runs, len(every.images)) == (4, 2)
+    assert not every.calls and all(one.calls for one in runs)
+    expected: dict[tuple[str, str], int] = {}
+    for run in runs:
+        for image in run.images:
+            for one in image.ran:
+                key = image.digest, one.name
+                expected[key] = expected.get(key, 0) + one.runs
+    assert {(image.digest, one.name): one.runs for image in every.images for one in image.ran} == expected
+    assert {image.path for image in every.images} == {str(folder / row["image"]) for row in found}
+    told = json.loads(done.stdout)["code"]
+    assert (told["runs"], told["ran"]) == (4, len(expected))
+    page = (folder / "out" / "coverage" / "all.html").read_text()
+    assert page.count("<th scope=row>kmain</th>") == 2
+    assert 'href="coverage/all.html"' in (folder / "out" / "index.html").read_text()
+
+
 def started(folder: Path, out: Path) -> "subprocess.Popen[bytes]":
     code = "from kinst.runtime.batch.cli import batch; batch(prog_name='kinst-batch')"
     words = [sys.executable, "-c", code, str(folder / "many.toml"), "-o", str(out), "--table", "csv", "-j", "1"]
@@ -175,7 +216,7 @@ def test_a_dry_run_prints_tasks_and_writes_nothing(folder: Path) -> None:
     ("words", "message"),
     [
         (["nowhere"], "nowhere: cannot be read: No such file or directory"),
-        (["samples"], "samples: nothing to do with it: give --probe, -s, -n, or --call with --inputs"),
+        (["samples"], "samples: nothing to do with it: give --probe, -s, -n, --coverage, or --call with --inputs"),
         (["samples", "--call", "f"], "--call FUNCTION and --inputs FILE go together"),
         (["all.toml", "--probe", "x"], "all.toml: the file says what to do: leave out rewrite"),
         (["samples", "--probe", "x", "--timeout", "soon"], "--timeout soon: a number of seconds"),

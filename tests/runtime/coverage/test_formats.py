@@ -113,7 +113,7 @@ def test_a_file_that_lies_is_refused(before: str, after: str, why: str, tmp_path
     ("words", "why"),
     [
         (("--coverage", "a.txt"), "a name that ends with one of .info, .drcov, .json"),
-        (("--coverage", "a.json", "--on", "qemu-system-aarch64"), "not with --on"),
+        (("--coverage", "a.json", "--on", "qemu", "-n", "BEGIN"), "under --on it is of a run without programs"),
         (("--coverage", "a.json", "--method", "jump", "-n", "fbt:::entry"), "not with --method jump"),
         (("--coverage-format", "lcov"), "is for --coverage FILE"),
     ],

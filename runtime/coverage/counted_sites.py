@@ -1,0 +1,136 @@
+"""How often some places of an image were reached, which jumps there have counted -> its functions and blocks.
+
+Instructions of a block run equally often, but for exceptions: so those without a counter have the count of the ones
+before them, and else of those behind, up to an instruction that is there to raise one: a system call, or an access that
+the kernel expects to fault. What then has no count is not known to have run, nor not to have.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinst.rewriter.program import Program, instructions_of
+from kinst.runtime.coverage.attributing import Code, bounds, code_blocks, code_starts, digest_of, is_code
+from kinst.runtime.coverage.document import CoveredImage, Function, Granularity
+from kinst.targets.columns import is_one_of
+from kinst.targets.functions.found import Functions
+from kinst.targets.instruction import Instructions, Reason
+from kinst.targets.kernels.exception_table import expected_faults
+
+_UNKNOWN: Final = -1
+_RAISE: Final = (
+    Reason.UNDECODABLE,
+    Reason.BREAKPOINT,
+    Reason.PRIVILEGED_FLOW,
+    Reason.SYSTEM_CALL,
+    Reason.RECORDED,
+)
+_Counts = NDArray[np.int64]
+_Places = NDArray[np.uint64]
+
+
+def counted_at_sites(program: Program, sites: _Places, counts: _Counts, granularity: Granularity) -> CoveredImage:
+    """Attribute counts to functions, which have ranks by their addresses: an order is not known.
+
+    Args:
+        program: the image.
+        sites: addresses of instructions, sorted: with `Granularity.FUNCTIONS` one in each function that is counted.
+        counts: of these.
+        granularity: what is listed.
+    """
+    image, functions = program.original, program.functions
+    if granularity is Granularity.FUNCTIONS:
+        listed, unknown = _by_function(functions, sites, counts)
+    else:
+        listed, unknown = _by_instruction(program, sites, counts, granularity)
+    head = image.module, str(image.path), image.facts.name, digest_of(image), *bounds(image), image.entry
+    return CoveredImage(*head, tuple(listed), (), tuple(unknown))
+
+
+def _by_function(functions: Functions, sites: _Places, counts: _Counts) -> tuple[list[Function], list[tuple[int, int]]]:
+    found = np.full(len(functions), _UNKNOWN, np.int64)
+    row = np.searchsorted(functions.address, sites, "right") - 1
+    inside = (row >= 0) & (sites < (functions.address + functions.size)[np.maximum(row, 0)])
+    found[row[inside]] = counts[inside]
+    listed, unknown, rank = list[Function](), list[tuple[int, int]](), 0
+    columns = functions.names, functions.address.tolist(), functions.size.tolist(), found.tolist()
+    for name, address, size, runs in zip(*columns, strict=True):
+        rank += runs > 0
+        listed.append(Function(name, address, size, 0, 0, max(runs, 0), rank if runs > 0 else 0, ()))
+        if runs == _UNKNOWN:
+            unknown.append((address, size))
+    return listed, unknown
+
+
+def _by_instruction(
+    program: Program, sites: _Places, counts: _Counts, granularity: Granularity
+) -> tuple[list[Function], list[tuple[int, int]]]:
+    functions = program.functions
+    found = instructions_of(program, np.arange(len(functions)))
+    found = found.take(is_code(found))
+    index = np.arange(len(found)) - np.searchsorted(found.function, found.function)
+    static = code_starts(found, np.zeros(len(found), np.int64), Granularity.BLOCKS)
+    known = _spread(_at(found.address, sites, counts), np.union1d(static, _behind_exceptions(program, found)))
+    code = Code(found, np.maximum(known, 0), index)
+    starts = code_starts(found, code.counts, granularity)
+    rows = np.arange(len(functions))
+    firsts, ends = (np.searchsorted(found.function, rows, side).tolist() for side in ("left", "right"))
+    listed, rank = list[Function](), 0
+    columns = functions.names, functions.address.tolist(), functions.size.tolist(), firsts, ends
+    for name, address, size, first, end in zip(*columns, strict=True):
+        part = code.counts[first:end]
+        executed = int((part > 0).sum())
+        rank += executed > 0
+        if not executed:
+            listed.append(Function(name, address, size, 0, 0, 0, 0, ()))
+            continue
+        runs = int(part[0]) if int(found.address[first]) == address else 0
+        blocks = tuple(code_blocks(code, starts, (first, end), address))
+        listed.append(Function(name, address, size, end - first, executed, runs, rank, blocks))
+    return listed, list(_pieces(found, known))
+
+
+def _behind_exceptions(program: Program, found: Instructions) -> NDArray[np.intp]:
+    """The rows behind instructions that may not go on there."""
+    raises = is_one_of(found.reason, _RAISE) | np.isin(found.address, expected_faults(program.image).instruction)
+    rows = np.flatnonzero(raises) + 1
+    return rows[rows < len(found)]
+
+
+def _at(addresses: _Places, sites: _Places, counts: _Counts) -> _Counts:
+    """The count of each instruction; -1: it has none."""
+    found = np.full(len(addresses), _UNKNOWN, np.int64)
+    if len(sites):
+        place = np.minimum(np.searchsorted(sites, addresses), len(sites) - 1)
+        has = sites[place] == addresses
+        found[has] = counts[place[has]]
+    return found
+
+
+def _spread(counts: _Counts, starts: NDArray[np.int64]) -> _Counts:
+    """Counts of instructions, with those near them where they have none: of the part that begins at one of `starts`."""
+    rows = np.arange(len(counts))
+    block = np.searchsorted(starts, rows, "right")
+    is_known = counts != _UNKNOWN
+    before = np.maximum.accumulate(np.where(is_known, rows, -1))
+    behind = np.minimum.accumulate(np.where(is_known, rows, len(rows))[::-1])[::-1]
+    found = np.full(len(counts), _UNKNOWN, np.int64)
+    for source, is_there in ((behind, behind < len(rows)), (before, before >= 0)):
+        near = np.clip(source, 0, max(len(rows) - 1, 0))
+        is_same = is_there & (block[near] == block) if len(rows) else is_there
+        found[is_same] = counts[near[is_same]]
+    return found
+
+
+def _pieces(found: Instructions, counts: _Counts) -> Iterator[tuple[int, int]]:
+    """Address and size of code that is not known to have run, nor not to have, each of one function."""
+    rows = np.flatnonzero(counts == _UNKNOWN)
+    begins = np.ones(len(rows), np.bool_)
+    begins[1:] = (np.diff(rows) > 1) | (np.diff(found.function[rows]) != 0)
+    firsts = np.flatnonzero(begins)
+    lasts = np.append(firsts[1:], len(rows))[: len(firsts)] - 1
+    for first, last in zip(rows[firsts].tolist(), rows[lasts].tolist(), strict=True):
+        start = int(found.address[first])
+        yield start, int(found.address[last]) + int(found.size[last]) - start
