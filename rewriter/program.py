@@ -15,6 +15,7 @@ from kinst.rewriter.patched_bytes import patched_data
 from kinst.rewriter.shell.progress import Progress, silent
 from kinst.targets.elf.header import FileKind
 from kinst.targets.elf.symbols import Symbols, no_symbols
+from kinst.targets.functions.call_padding import without_call_padding
 from kinst.targets.functions.found import Functions, find_functions
 from kinst.targets.functions.named_functions import data_in_code
 from kinst.targets.image import CodeRegion, Image
@@ -84,8 +85,9 @@ def open_program(
 
 
 def functions_of(image: Image) -> Functions:
-    """The functions of an image with all its names."""
-    return find_functions(image, sweep=dissector(image.facts).dissect, uses_of=uses_of(image.facts))
+    """The functions of an image with all its names, without the padding that a kernel keeps in front of them."""
+    found = find_functions(image, sweep=dissector(image.facts).dissect, uses_of=uses_of(image.facts))
+    return without_call_padding(image, found)
 
 
 def with_patches(program: Program, patches: Sequence[Patch]) -> Program:

@@ -29,6 +29,7 @@ _SEGMENTS: Final = struct.pack("<3Q", 0, 0x00AF_9A00_0000_FFFF, 0x00CF_9200_0000
 _CODE64, _DATA = 8, 16
 _PRESENT, _LARGE = 0b11, 0b1000_0011  # and writable; of 2 MiB
 _PAGE, _GIB = 0x1000, 1 << 30
+_END: Final = 4 * _GIB
 # CMOS memory has what a BIOS found: KiB from 1 MiB on, twice, and 64 KiB pieces from 16 MiB on.
 _EXTENDED, _ABOVE_16M = (0x17, 0x30), 0x34
 _MOST: Final = 0xFFFF
@@ -54,12 +55,14 @@ def bootable(image: Image, memory: int | None, tree: bytes = b"") -> list[tuple[
         tree: a device tree, which is put behind the image's bytes, where U-Boot looks for its own.
 
     Raises:
-        UsageError: it has no place in front of it.
+        UsageError: it has no place in front of it, or belongs beyond 4 GiB.
     """
     loads = [one for one in image.segments if one.kind == PT_LOAD and one.file_size]
     behind = next(one.load_address + one.file_size for one in loads if _has(one, image.entry))
     first, ends = min(one.load_address for one in loads), [one.load_address + one.file_size for one in loads]
     end = max(*ends, behind + len(tree))
+    if end > _END:
+        raise UsageError(f"--on: {image.path}: belongs at {first:#x} and above, and what enters it ends at 4 GiB")
     base = first - first % _PAGE - _SIZE
     if base < _LOWEST:
         raise UsageError(f"--on: {image.path}: begins at {first:#x}, and QEMU has no space in front of it to enter it")

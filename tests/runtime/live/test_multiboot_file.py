@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from kinst.runtime.live.long_mode import bootable
 from kinst.runtime.live.multiboot_file import as_32_bit, is_for_multiboot
 from kinst.targets.errors import UsageError
 from kinst.targets.image import Image, open_image
@@ -57,3 +58,7 @@ def test_qemu_loads_and_enters_it(tmp_path: Path) -> None:
 def test_what_is_beyond_its_reach_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="belongs at 0x100000 and above, and Multiboot ends at 4 GiB"):
         as_32_bit(image_of(tmp_path, 1 << 32))
+    high = tmp_path / "high.elf"
+    high.write_bytes(elf64(EM_X86_64, 1 << 32, [Part(".text", 1 << 32, b"\xf4", 5)]))
+    with pytest.raises(UsageError, match="belongs at 0x100000000 and above, and what enters it ends at 4 GiB"):
+        bootable(open_image(high), None)

@@ -16,7 +16,10 @@ REFUSED = {
     "call": (("--call", "f()"), "--call: is for our own machine: QEMU boots the image"),
     "method": (("--method", "jump"), "--method: is for our own machine: under QEMU, probes are jumps"),
     "clock": (("--clock", "icount"), "--clock icount: is for our own machine: QEMU's time is the host's"),
-    "kaslr_seed": (("--kaslr-seed", "1"), "--kaslr-seed: is for our own machine: under QEMU a kernel draws its own"),
+    "kaslr_seed": (
+        ("--kaslr-seed", "1"),
+        "--kaslr-seed: is for our own machine: under QEMU Linux draws its own on arm64",
+    ),
     "rng_seed": (("--rng-seed", "1"), "--rng-seed: is for our own machine: for random numbers that follow from"),
     "has_virtio_console": (("--virtio-console",), "--virtio-console: is for our own machine: for one that is written"),
     "users": (("--user", SAMPLE.image), "--user: is for our own machine: frames of the guest's programs"),
