@@ -6,7 +6,7 @@ nothing, or what was there before. Whoever needs to change something calls a met
 
 import ast
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from tests.test_house import CODE, ROOT
 
@@ -35,9 +35,9 @@ _EXCUSED = {
 }
 
 
-def assigned(tree: ast.AST) -> Iterator[ast.Attribute]:
+def assigned(nodes: Iterable[ast.AST]) -> Iterator[ast.Attribute]:
     """The attributes that are assigned, in any way, of anything but self and cls."""
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and not _is_self(node.value):
             yield node
 
@@ -60,19 +60,19 @@ def attributes(owner: ast.ClassDef) -> Iterator[str]:
 def outside(sources: dict[str, str]) -> set[tuple[str, str]]:
     """Of files by name: each file and attribute that it assigns, where a class of another file has the attribute and
     none of its own, and the owner is no structure of ctypes, whose fields are memory that is shared with other code."""
-    trees = {name: ast.parse(text) for name, text in sources.items()}
+    trees = {name: [*ast.walk(ast.parse(text))] for name, text in sources.items()}
     homes: dict[str, set[str]] = defaultdict(set)
     words = {"value"}
-    for name, tree in trees.items():
-        for owner in (node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)):
+    for name, nodes in trees.items():
+        for owner in (node for node in nodes if isinstance(node, ast.ClassDef)):
             is_shared = any(ast.unparse(base).endswith("Structure") for base in owner.bases)
             for attribute in attributes(owner):
                 words.update([attribute] if is_shared else [])
                 homes[attribute].update([] if is_shared else [name])
     return {
         (name, target.attr)
-        for name, tree in trees.items()
-        for target in assigned(tree)
+        for name, nodes in trees.items()
+        for target in assigned(nodes)
         if homes[target.attr] and name not in homes[target.attr] and not _is_shared(target, words)
     }
 

@@ -19,6 +19,7 @@ from kinst.rewriter.commandline.wrong_usage import wrong_usage
 from kinst.targets.errors import UsageError
 
 _FULL: Final = "kinst.full_help"
+_PARSER: Final = "kinst.parser"
 _NONE: Final[Mapping[str, str]] = MappingProxyType({})
 _ABSENT: Final = {"--json": "it is --format json"}
 _WIDTH: Final = 100  # of help, where the terminal is wider
@@ -68,6 +69,13 @@ class Command(click.Command):
             except click.Abort:
                 code = 128 + signal.SIGINT
         sys.exit(code if isinstance(code, int) else 0)
+
+    def make_parser(self, ctx: click.Context) -> Any:
+        """click's parser, which keeps nothing of a command line; made once for who reads it twice, as it takes longer
+        to make than to use with a hundred options."""
+        if _PARSER not in ctx.meta:
+            ctx.meta[_PARSER] = super().make_parser(ctx)
+        return ctx.meta[_PARSER]
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read the command line."""

@@ -4,9 +4,12 @@ A package's code does not run unless a program asks for its probes. A descriptio
 matches the entry point's name, which is also the provider's name, or if it is an identifier that no other probe has.
 """
 
+import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -70,9 +73,23 @@ def installed_providers(
     """
     if host is None:
         return []
-    found = sorted(entry_points(group=ENTRY_POINTS), key=lambda entry: entry.name)
+    found = _installed(tuple((folder, _changed_at(folder)) for folder in sys.path))
     own = [make(host) for name, make in OWN.items() if is_wanted(name)]
     return [*own, *(_made(entry, host) for entry in found if is_wanted(entry.name))]
+
+
+@lru_cache(maxsize=1)
+def _installed(_folders: tuple[tuple[str, int], ...]) -> Sequence[EntryPoint]:
+    """By name. It reads the metadata of all packages, which takes longer than a short program: once for who runs many,
+    as long as the folders that packages are in are what they were."""
+    return sorted(entry_points(group=ENTRY_POINTS), key=lambda entry: entry.name)
+
+
+def _changed_at(folder: str) -> int:
+    try:
+        return Path(folder).stat().st_mtime_ns
+    except OSError:
+        return 0
 
 
 def _made(entry: EntryPoint, host: ProviderHost) -> Provider:

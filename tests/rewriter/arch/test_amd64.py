@@ -34,16 +34,19 @@ def reasons(found: Instructions) -> list[str]:
     return [Reason(reason).name for reason in found.reason]
 
 
-@pytest.mark.parametrize("vector", VECTORS, ids=str)
-def test_instruction_is_what_the_table_says(vector: Vector) -> None:
-    found = dissect(vector.code)
+def test_instructions_are_what_the_table_says() -> None:
+    """In one test, as in the next: a test costs more than an instruction."""
 
-    assert Kind(found.kind[0]) is vector.kind
-    assert Verdict(found.verdict[0]) is vector.verdict
-    assert Reason(found.reason[0]) is vector.reason
-    assert Flow(found.flow[0]) is vector.flow
-    assert int(found.target[0]) == vector.target
-    assert int(found.size[0]) == (1 if vector.kind is Kind.UNDECODABLE else len(vector.code))
+    def seen(vector: Vector) -> tuple[object, ...]:
+        found = dissect(vector.code)
+        kinds = Kind(found.kind[0]), Verdict(found.verdict[0]), Reason(found.reason[0]), Flow(found.flow[0])
+        return *kinds, int(found.target[0]), int(found.size[0])
+
+    def said(vector: Vector) -> tuple[object, ...]:
+        size = 1 if vector.kind is Kind.UNDECODABLE else len(vector.code)
+        return vector.kind, vector.verdict, vector.reason, vector.flow, vector.target, size
+
+    assert {str(vector): seen(vector) for vector in VECTORS if seen(vector) != said(vector)} == {}
 
 
 def test_the_table_leaves_no_kind_out() -> None:
@@ -51,9 +54,9 @@ def test_the_table_leaves_no_kind_out() -> None:
     assert len({vector.code for vector in VECTORS}) == len(VECTORS) >= 300
 
 
-@pytest.mark.parametrize("vector", [vector for vector in VECTORS if vector.text != "?"], ids=str)
-def test_the_table_says_what_its_bytes_are(vector: Vector) -> None:
-    assert disassemble(AMD64, vector.code, ADDRESS)[0].text == vector.text
+def test_the_table_says_what_its_bytes_are() -> None:
+    read = {vector: disassemble(AMD64, vector.code, ADDRESS)[0].text for vector in VECTORS if vector.text != "?"}
+    assert {vector.text: text for vector, text in read.items() if text != vector.text} == {}
 
 
 def test_many_functions_are_dissected_as_each_alone() -> None:
@@ -447,9 +450,10 @@ def _unlike(code: NDArray[np.uint8], found: Instructions, rows: Sequence[int]) -
     return unlike
 
 
+@pytest.mark.parametrize("step", [4, pytest.param(1, marks=pytest.mark.long)])
 @pytest.mark.parametrize("name", ["gnumach", "u-boot-amd64"])
-def test_flow_and_target_are_as_capstone_says(name: str) -> None:
-    """Every distinct instruction of real images, by capstone's groups and operands."""
+def test_flow_and_target_are_as_capstone_says(name: str, step: int) -> None:
+    """Distinct instructions of real images, by capstone's groups and operands."""
     checked = 0
     for code, found in real_instructions(name):
         if not len(found):
@@ -461,9 +465,9 @@ def test_flow_and_target_are_as_capstone_says(name: str) -> None:
         window = np.lib.stride_tricks.sliding_window_view(padded, 15)[offsets]
         window[np.arange(15) >= found.size[known, None]] = 0
         _, first = np.unique(window, axis=0, return_index=True)
-        assert _unlike(code, found, known[first].tolist()) == []
-        checked += len(first)
-    assert checked > 10_000
+        assert _unlike(code, found, known[first[::step]].tolist()) == []
+        checked += len(first[::step])
+    assert checked > 10_000 // step
 
 
 def _is_mended(found: Instructions) -> NDArray[np.bool_]:
