@@ -188,6 +188,15 @@ def test_what_is_not_known_faults_when_it_is_asked_for(arch: str, text: str) -> 
     with pytest.raises(Fault) as caught:
         argument(firing, 1)
     if caught.value.kind is FaultKind.ILLOP:
-        assert caught.value.text == f"operand {text!r} of a static probe: not an operand syntax of {arch}"
+        name = next((one for one in ("nowhere", "fa0") if one in text), "")
+        why = f"the file has no symbol {name}, as the symbol table says" if name else f"not an operand syntax of {arch}"
+        assert caught.value.text == f"operand {text!r} of a static probe: {why}"
     else:
         pytest.fail(f"{caught.value}")
+
+
+def test_a_label_of_the_assembler_is_told() -> None:
+    argument = Operands(arch_by_name("arm64"), SYMBOLS.get).compile(["-4@[x8, #:lo12:.LANCHOR2]"])
+    with pytest.raises(Fault) as caught:
+        argument(firing_with("arm64", {}), 0)
+    assert "the file has no symbol .LANCHOR2, a label that only the assembler knew" in caught.value.text
