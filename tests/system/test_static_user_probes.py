@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 import pytest
+from click.testing import CliRunner
 
-from tests.images import at_hand
+from kinst.runtime.cli import run
+from tests.images import at_hand, real_image
 from tests.linux_programs import initial_file_system
 from tests.system.linux_runs import run_linux
 from tests.system.test_user_probes import LIBRARIES, ROOTS
@@ -131,10 +133,15 @@ def _chosen(name: str, initrd: Path, more: Sequence[str], is_chosen: Callable[[i
 @pytest.mark.long
 @pytest.mark.parametrize("name", KERNELS[:1])
 def test_from_a_snapshot(name: str, tmp_path: Path) -> None:
+    """The files are those of --user then: there is no --initrd."""
     initrd, snapshot = _initrd(name.rpartition("-")[2], tmp_path), tmp_path / "snapshot"
     place = "uprobe:/bin/static:step:entry"
     run_linux(name, initrd, [f"{place} {{ exit(0); }}"], more=["--snapshot-at", f"{place}={snapshot}"])
-    output, console = run_linux(name, initrd, [COUNTS], more=["--from", str(snapshot)])
-    told, found = _told(console), _counts(output)
+    users = [word for one in ("static", "moved") for word in ("--user", f"/bin/{one}={tmp_path / one}")]
+    console = tmp_path / "console"
+    words = ["--from", str(snapshot), *users, "-q", "--console", str(console), "--timeout", "120s", "-n", COUNTS]
+    result = CliRunner().invoke(run, [*words, str(real_image(name))])
+    assert result.exit_code == 0, result.stderr
+    told, found = _told(console.read_text(errors="replace")), _counts(result.stdout)
     assert {pid: found["steps", pid] for pid in told} == {pid: one.steps for pid, one in told.items()}
     assert {pid: found["guarded", pid] for pid in told} == {pid: one.guarded for pid, one in told.items()}
