@@ -49,7 +49,7 @@ from kinst.runtime.tracing.host.log_request import log_request
 from kinst.runtime.tracing.output_format import Format
 from kinst.runtime.tracing.programs.program_text import Origin, ProgramText, read_script
 from kinst.runtime.tracing.request import Request
-from kinst.runtime.tracing.target import target
+from kinst.runtime.userspace.target import target
 from kinst.runtime.userspace.user_file import UserFile
 from kinst.targets.errors import KinstError, MachineError, UsageError
 from kinst.targets.method import Method

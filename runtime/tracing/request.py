@@ -8,7 +8,7 @@ from kinst.rewriter.shell.progress import Progress, silent
 from kinst.runtime.dlang.options import Options
 from kinst.runtime.machine.configuration import Configuration
 from kinst.runtime.tracing.programs.program_text import ProgramText
-from kinst.runtime.tracing.target import Target
+from kinst.runtime.userspace.target import Target
 from kinst.runtime.userspace.user_file import UserFile
 from kinst.targets.method import Method
 from kinst.targets.packed.reading import AS_IT_SAYS, Reading

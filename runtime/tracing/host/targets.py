@@ -5,8 +5,8 @@ from typing import Final
 
 from kinst.runtime.clauses.environment import GuestProfile
 from kinst.runtime.clauses.profiles import Guest
-from kinst.runtime.tracing.target import Target
 from kinst.runtime.trap.trap import Firing
+from kinst.runtime.userspace.target import Target
 from kinst.targets.errors import UsageError
 
 Chosen = Callable[[Firing], bool]

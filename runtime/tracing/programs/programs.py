@@ -12,7 +12,7 @@ from kinst.runtime.dlang.syntax.errors import DError
 from kinst.runtime.dlang.syntax.macros import Macros, check_used
 from kinst.runtime.tracing.programs.bpftrace_names import bpftrace_name
 from kinst.runtime.tracing.programs.program_text import ProgramText
-from kinst.runtime.tracing.target import Target
+from kinst.runtime.userspace.target import Target
 from kinst.targets.errors import KinstError, ProbeNameError
 from kinst.targets.probe import PROVIDERS, ProbeName, parse_probe_name
 from kinst.targets.values import dataclass

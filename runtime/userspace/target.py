@@ -1,11 +1,7 @@
 """The process that a user means by -p and --exec, and that `$target` stands for."""
 
-from typing import Final
-
 from kinst.targets.errors import UsageError
 from kinst.targets.values import dataclass
-
-LIVE: Final = "$target"  # the variable of D that `$target` is where the process is found while the guest runs
 
 
 @dataclass(frozen=True, slots=True)
