@@ -46,7 +46,7 @@ def lines(name: str) -> Iterator[list[str]]:
         yield [*words, text]
 
 
-@pytest.mark.parametrize("most", [250, pytest.param(None, marks=pytest.mark.long)], ids=["some", "all"])
+@pytest.mark.parametrize("most", [80, pytest.param(None, marks=pytest.mark.long)], ids=["some", "all"])
 @pytest.mark.parametrize("name", COMMANDS)
 def test_no_argument_ends_in_a_traceback(
     name: str, most: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

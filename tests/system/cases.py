@@ -57,16 +57,6 @@ def shown(value: object) -> str | None:
     return value.image if isinstance(value, Case) else None
 
 
-def takes_long(case: Case) -> bool:
-    """Whether the gate has another image that shows the same: U-Boot for riscv64 in M mode, the newer OpenSBI."""
-    return case.image in ("u-boot-riscv64-smode", "opensbi-1.1")
-
-
-def takes_longest(case: Case) -> bool:
-    """Whether the gate has a cheaper image that shows the same, for tests that boot each several times."""
-    return takes_long(case) or case.image == "u-boot-arm64"
-
-
 def each_sample_and(*images: str) -> list[object]:
     """All cases as parameters: the gate has those of samples (one of them, where they take turns) and of these images.
     Tests of a file that boot each image have one or two each, so that the file has all."""

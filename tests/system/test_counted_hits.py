@@ -13,7 +13,7 @@ from kinst.runtime.hits.counted import CountedSites
 from kinst.runtime.tracing.given import MethodName
 from kinst.targets.arch.registry import arch_by_name
 from kinst.targets.instruction import Flow
-from tests.gated import long_after_first, taking_turns
+from tests.gated import taking_turns
 from tests.system.cases import BY_NAME, KERNELS, SAMPLES, Case, shown
 from tests.system.plain import drawn_probes, plain_run
 from tests.system.runs import Run, let_go, run
@@ -96,7 +96,7 @@ def test_a_hit_that_the_engine_tells_has_all_registers_of_the_site(case: Case) -
 
 
 @each_sample
-@pytest.mark.parametrize("cpus", [1, 2])
+@pytest.mark.parametrize("cpus", [pytest.param(1, marks=pytest.mark.long), 2])
 def test_nothing_tells_the_run_from_the_plain_one_if_each_hit_is_dispatched(case: Case, cpus: int) -> None:
     found = run(case, ("fbt:::", "kinst:::"), cpus=cpus)
     found.guest.system.trap.fired = found.guest.system.current.fired
@@ -107,7 +107,7 @@ def test_nothing_tells_the_run_from_the_plain_one_if_each_hit_is_dispatched(case
 
 
 @each_sample
-@pytest.mark.parametrize("cpus", [1, 2])
+@pytest.mark.parametrize("cpus", [pytest.param(1, marks=pytest.mark.long), 2])
 def test_nothing_tells_the_run_from_the_plain_one(case: Case, cpus: int) -> None:
     assert differences(plain_run(case, cpus), counted(case, "fbt:::, kinst::: { @ = count(); }", cpus)) == []
 
@@ -122,7 +122,8 @@ def test_direct_calls_of_amd64_are_counted() -> None:
     assert sum(address in counts._cells for address in calls) > 5
 
 
-@pytest.mark.parametrize("name", long_after_first(["opensbi-1.6", "gnumach", "u-boot-arm64"]))
+@pytest.mark.long  # the gate has samples just above, and counts of these images by two methods below
+@pytest.mark.parametrize("name", ["opensbi-1.6", "gnumach", "u-boot-arm64"])
 def test_nothing_tells_the_run_of_a_real_image_from_the_plain_one(name: str) -> None:
     """U-Boot copies itself to the top of RAM, breakpoints and all."""
     case = BY_NAME[name]
@@ -146,6 +147,7 @@ def test_all_functions_of_linux(case: Case, program: str) -> None:
     assert len(told[1].splitlines()) > 500
 
 
+@pytest.mark.long  # the gate has the same program on samples: test_programs_print_the_same
 def test_programs_on_firmware_print_the_same() -> None:
     told = printed(BY_NAME["opensbi-1.6"], ARGUMENTS, "trap", cpus=1)
     assert printed(BY_NAME["opensbi-1.6"], ARGUMENTS, "auto", cpus=1) == told

@@ -54,7 +54,7 @@ def test_every_instruction_of_drawn_functions(case: Case) -> None:
 
 
 @each_sample
-@pytest.mark.parametrize("cpus", [1, pytest.param(2, marks=pytest.mark.long), 4])
+@pytest.mark.parametrize("cpus", [1, *(pytest.param(cpus, marks=pytest.mark.long) for cpus in (2, 4))])
 def test_every_instruction_of_a_sample(case: Case, cpus: int) -> None:
     compared(case, ALL_KINST, cpus)
 

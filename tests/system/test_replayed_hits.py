@@ -71,7 +71,10 @@ def test_programs_print_the_same(case: Case, name: str) -> None:
     assert len(told[1]) > 40
 
 
-@pytest.mark.parametrize(("case", "seed"), taking_turns(SAMPLES, range(9)), ids=shown)
+LATER_SEEDS = [pytest.param(case, seed, marks=pytest.mark.long) for case in SAMPLES for seed in range(5, 12)]
+
+
+@pytest.mark.parametrize(("case", "seed"), [*taking_turns(SAMPLES, range(5)), *LATER_SEEDS], ids=shown)
 def test_any_programs_print_the_same(case: Case, seed: int) -> None:
     draw = random.Random(f"{case.image} {seed}")
     program, cpus = drawn(draw), draw.choice([1, 2])
@@ -174,6 +177,7 @@ def test_latencies_of_linux(case: Case) -> None:
     assert len(told[1].splitlines()) > 500
 
 
+@pytest.mark.long  # the gate has the same program on samples: test_programs_print_the_same
 def test_latencies_of_firmware() -> None:
     told = printed(BY_NAME["opensbi-1.6"], LATENCY, "trap", cpus=1)
     assert printed(BY_NAME["opensbi-1.6"], LATENCY, "auto", cpus=1) == told

@@ -19,7 +19,7 @@ IMAGES = {
     "arm64": ("linux-arm64", "u-boot-arm64"),
     "riscv64": ("linux-riscv64", "opensbi-1.6"),
 }
-DRAWN = 60
+DRAWN = 30  # of each image
 
 
 def one(name: str, code: bytes) -> Effects:

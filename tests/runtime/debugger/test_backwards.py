@@ -75,7 +75,7 @@ class _Steps:
         assert client.ask("D") == "OK"
 
 
-@pytest.mark.parametrize("cpus", [1, 2])
+@pytest.mark.parametrize("cpus", [pytest.param(1, marks=pytest.mark.long), 2])
 @machines
 def test_steps_back_are_the_steps_forward(machine: str, cpus: int, tmp_path: Path) -> None:
     words = (*_WORDS, "--cpus", str(cpus))

@@ -11,6 +11,7 @@ from kinst.targets.debuginfo.dwarf.unit_terms import BaseType
 from kinst.targets.debuginfo.dwarf.units import Units
 from kinst.targets.elf.file import open_elf
 from kinst.targets.errors import ImageError
+from tests.gated import long_after_first
 from tests.images import real_image
 from tests.samples.machines import SAMPLES
 from tests.system.test_entry_values import built
@@ -108,7 +109,7 @@ def test_calls_of_what_compilers_make(compiler: str, version: int, tmp_path: Pat
     assert bool(len(sections.get("addr"))) == ((compiler, version) == ("clang", 5))
 
 
-@pytest.mark.parametrize("name", ["kernel-arm64", "gnumach"])
+@pytest.mark.parametrize("name", long_after_first(["kernel-arm64", "gnumach"]))
 def test_calls_of_a_kernel(name: str) -> None:
     path = real_image(name) if name == "gnumach" else SAMPLES / f"{name}.elf"
     count, calls = check(path)

@@ -30,6 +30,7 @@ def compare(image: Path, functions: Collection[str]) -> tuple[int, int]:
     return compared, agreed
 
 
+@pytest.mark.long  # the gate has the samples
 def test_every_function_of_gnu_mach() -> None:
     image = real_image("gnumach")
     compared, agreed = compare(image, copy_counts(image).keys())

@@ -88,7 +88,7 @@ _STATEMENTS: st.SearchStrategy[str] = st.deferred(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(
     body=_STATEMENTS,
     predicate=st.sampled_from(["", "/p/", "/s/", "/fault/"]),

@@ -178,7 +178,7 @@ def test_functions_count_before_and_after_the_mmu_is_on(image: Path) -> None:
     assert run(image, "fbt:::entry { @[probefunc] = count(); }") == EXPECTED
 
 
-@pytest.mark.parametrize("by", [1 << 30, (5 << 39) + (3 << 21), -(1 << 27)])
+@pytest.mark.parametrize("by", [1 << 30, pytest.param((5 << 39) + (3 << 21), marks=pytest.mark.long), -(1 << 27)])
 def test_a_kernel_that_moves_has_its_room_and_its_names(image: Path, by: int) -> None:
     needs("qemu-system-aarch64")
     image.write_bytes(kernel(by))
