@@ -21,7 +21,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """What is dear is told."""
     config.pluginmanager.register(Dearest())
-    if config.option.halves:
+    if config.option.halves and not config.getoption("numprocesses", None) and not hasattr(config, "workerinput"):
         config.pluginmanager.register(Halves())
 
 
