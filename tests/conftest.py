@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from importlib import import_module
 
+import hypothesis
 import pytest
 
 from kinst.rewriter.commandline.entry import NEW_OBJECTS
@@ -21,6 +22,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """What is dear is told."""
     config.pluginmanager.register(Dearest())
+    # A host that has others to serve draws slowly, and runs slowly: neither is a defect.
+    patient = [hypothesis.HealthCheck.too_slow]
+    hypothesis.settings.register_profile("patient", deadline=None, suppress_health_check=patient)
+    hypothesis.settings.load_profile("patient")
     if config.option.halves and not config.getoption("numprocesses", None) and not hasattr(config, "workerinput"):
         config.pluginmanager.register(Halves())
 
