@@ -6,6 +6,7 @@ itself; one runs tests from the first on, the other from the last on, until they
 its reports over, so that one summary tells of all.
 """
 
+import atexit
 import os
 import pickle
 import sys
@@ -78,6 +79,7 @@ class Halves:
     def _second_half(self, session: pytest.Session, claims: Claims, handed: IO[bytes], parent: int) -> NoReturn:
         """The forked process, from its first test to its end."""
         status = 1
+        atexit._clear()  # what the fork found at its end, such as temporary folders, is the other's
         try:
             self._reports = []
             _be_silent(session.config)
@@ -93,7 +95,8 @@ class Halves:
         except BaseException:
             traceback.print_exc(file=sys.__stderr__)
         finally:
-            os._exit(status)  # what the fork found at its end, such as temporary folders, is the other's
+            atexit._run_exitfuncs()
+            os._exit(status)
 
 
 def _run(session: pytest.Session, items: Iterator[pytest.Item], claims: Claims, parent: int = 0) -> None:
