@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from kinst.runtime.machine.disk import Disk
     from kinst.runtime.providers.probe_table import Probe
     from kinst.runtime.trace import Trace
+    from kinst.runtime.tracing.calls.call_records import CallRecord
     from kinst.runtime.tracing.calls.sweep import Sweep
     from kinst.runtime.tracing.given import Machine, Options
     from kinst.runtime.tracing.hits import Hit, Place
@@ -51,6 +52,7 @@ __all__ = [
     "Arguments",
     "Attached",
     "Buffer",
+    "CallRecord",
     "Called",
     "Disk",
     "End",
@@ -93,6 +95,7 @@ _HOMES: Final = {
     "Arguments": "kinst.runtime.tracing.typed_values",
     "Attached": "kinst.runtime.attached.attach",
     "Buffer": "kinst.runtime.machine.calling.arguments",
+    "CallRecord": "kinst.runtime.tracing.calls.call_records",
     "Called": "kinst.runtime.machine.calling.called",
     "Disk": "kinst.runtime.machine.disk",
     "End": "kinst.runtime.machine.configuration",

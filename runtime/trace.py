@@ -3,7 +3,7 @@
 import gc
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
@@ -34,6 +34,9 @@ from kinst.targets.values import dataclass
 
 if TYPE_CHECKING:
     from kinst.runtime.coverage.output_form import CoverageOutput
+    from kinst.runtime.machine.calling.called import Called
+    from kinst.runtime.machine.calling.template import Call
+    from kinst.runtime.tracing.calls.call_records import CallRecord, Row
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,6 +230,48 @@ class Trace(Reader):
         if end is End.INTERRUPTED:
             raise KeyboardInterrupt
         return end
+
+    def call_each(
+        self, call: str, rows: Iterable["Row"], *, seconds: float = 0.1
+    ) -> Generator["CallRecord", None, None]:
+        """Call functions of the guest, each from its present state, in place of letting it run: that of a snapshot
+        (`Machine(start=...)`), or as it stopped; or of an image that was loaded for calls (`trace(call=...)`, whose own
+        arguments do not matter then). All that a call does is undone behind it. D programs see all of them: BEGIN fires
+        before the first call and END behind the last, which ends the run.
+
+        Args:
+            call: a call with `$1`, `$2` or `$name` in place of arguments, 'f($1, "text", {u32 2})', or `f()`.
+            rows: for each call a value, a sequence of values, or a mapping from names to values; read one by one. See
+                `Sweep.call` for values.
+            seconds: of the machine's time that a call may take.
+
+        Raises:
+            KinstError: no such function, a row that does not fit, or no function can be called in this state.
+
+        Example:
+            >>> with open_image("samples/kernel-arm64.elf") as image:
+            ...     trace = image.trace("fbt::fibonacci:return { trace(arg1); }", call="fibonacci(0)")
+            ...     for one in trace.call_each("fibonacci($n)", ({"n": n} for n in (1, 3))):
+            ...         print(one.text, one.result, [record.values for record in one.records])
+            fibonacci(1) 1 [(1,)]
+            fibonacci(3) 2 [(1,), (1,), (2,)]
+        """
+        from kinst.runtime.tracing.calls.call_records import CallRecord, calls_of_rows  # few runs call
+
+        made, given = list["tuple[Call, Called]"](), list["Row"]()
+
+        def calls() -> "Iterator[Call]":
+            for row, one in calls_of_rows(call, rows):
+                given.append(row)
+                yield one
+
+        self.guest.call_each(calls(), lambda one, called: made.append((one, called)), pauses=True)
+        try:
+            while self._go(limits(seconds, None, None)) is End.PAUSED:
+                one, called = made.pop()
+                yield CallRecord(given.pop(), one.text, called, self.take())
+        finally:
+            self.finish()
 
     def snapshot(self, file: Path | str | None = None) -> Snapshot:
         """The guest as it is now, between two runs: memory, CPUs, devices, disks and time. What was recorded, and D's

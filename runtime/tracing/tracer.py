@@ -51,10 +51,10 @@ from kinst.runtime.tracing.hits import Hit, PythonAction, TypedValues, enclosed
 from kinst.runtime.tracing.host.contract import blank_firing
 from kinst.runtime.tracing.host.destructive import DestructiveActions, check_allowed
 from kinst.runtime.tracing.host.ending import Ending
+from kinst.runtime.tracing.host.listening import Listening
 from kinst.runtime.tracing.host.schedule import Schedule
 from kinst.runtime.tracing.host.surroundings import Surroundings
 from kinst.runtime.tracing.interventions import Permitted
-from kinst.runtime.tracing.listening import Listening
 from kinst.runtime.tracing.losses import Losses
 from kinst.runtime.tracing.programs.matching import Matching
 from kinst.runtime.tracing.programs.prompt_actions import prompt_actions

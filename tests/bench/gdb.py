@@ -1,4 +1,5 @@
-"""A breakpoint with commands, and single steps, in the sample kernel: gdb on QEMU's stub and on our own door."""
+"""A breakpoint with commands, single steps, and steps backwards, in the sample kernel: gdb on QEMU's stub and on our
+own door. QEMU's stub goes backwards only in a recording of a machine with a disk: there is no row of it."""
 
 import re
 import statistics
@@ -33,6 +34,9 @@ continue
 end
 """
 _STEPPING: Final = f"stepi {STEPS}"
+_STOPPED: Final = f"hbreak {FUNCTION}\ncontinue\ndelete 1"
+_BACK: Final = 50
+_REVERSING: Final = f"{_STOPPED}\nreverse-stepi {_BACK}"
 
 
 def seconds(sample: Sample, counting: str, stub_of: Sequence[str] = ()) -> tuple[float, int]:
@@ -66,6 +70,14 @@ def door(sample: Sample) -> list[str]:
     return [kinst_run, "-q", "--gdb", "unix:{stub}", "--console", "/dev/null", str(sample.image)]
 
 
+def back(sample: Sample) -> float:
+    """Seconds of a step backwards at our own door, with the instruction clock."""
+    found, stub = list[float](), [*door(sample), "--clock", "icount"]
+    for _ in range(REPEATS):
+        found.append((seconds(sample, _REVERSING, stub)[0] - seconds(sample, _STOPPED, stub)[0]) / _BACK)
+    return statistics.median(found)
+
+
 def costs(sample: Sample, stub_of: Sequence[str] = ()) -> tuple[float, float, int]:
     """Seconds of a hit and of a step, and the hits."""
     hit, step, hits = list[float](), list[float](), 0
@@ -79,14 +91,16 @@ def costs(sample: Sample, stub_of: Sequence[str] = ()) -> tuple[float, float, in
 
 def main() -> None:
     """Print a row a machine."""
-    print(f"us by gdb: a hit of a breakpoint with commands at {FUNCTION} of the sample kernel, and a single step")
-    print(f"{'':8} {'QEMU, hit':>12} {'ours, hit':>12} {'QEMU, step':>12} {'ours, step':>12}")
+    print(
+        f"us by gdb: a hit of a breakpoint with commands at {FUNCTION} of the sample kernel, a step, and one backwards"
+    )
+    print(f"{'':8} {'QEMU, hit':>12} {'ours, hit':>12} {'QEMU, step':>12} {'ours, step':>12} {'ours, back':>12}")
     for name, sample in MACHINES.items():
         if why := missing(sample.qemu[0], "gdb-multiarch"):
             print(f"{name:8} {why}")
             continue
         (qemu_hit, qemu_step, hits), (hit, step, _) = costs(sample), costs(sample, door(sample))
-        row = " ".join(f"{one * 1e6:>12,.0f}" for one in (qemu_hit, hit, qemu_step, step))
+        row = " ".join(f"{one * 1e6:>12,.0f}" for one in (qemu_hit, hit, qemu_step, step, back(sample)))
         print(f"{name:8} {row}   {hits} hits", flush=True)
 
 

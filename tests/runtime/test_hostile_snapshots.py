@@ -13,8 +13,9 @@ from click.testing import CliRunner
 from kinst.runtime import Machine
 from kinst.runtime.api import open_image
 from kinst.runtime.cli import run as kinst_run
-from kinst.runtime.machine.snapshots.snapshot import cpu_contents
+from kinst.runtime.machine.snapshots.state import cpu_contents
 from kinst.targets.arch.registry import NAMES, arch_by_name
+from kinst.targets.errors import MachineError
 from tests.fuzz.snapshots import sealed
 
 SAMPLES = Path(__file__).parents[2] / "samples"
@@ -72,3 +73,23 @@ def test_a_file_that_lies_is_an_error_of_one_line(tmp_path: Path) -> None:
     result = CliRunner().invoke(kinst_run, words)
     assert result.exit_code == 1
     assert result.stderr.splitlines() == [f"kinst-run: {path}: is damaged: CPU 0: {what}"]
+
+
+@pytest.mark.turns
+@pytest.mark.parametrize("machine", NAMES)
+def test_what_no_reader_would_believe_is_not_written(machine: str, tmp_path: Path) -> None:
+    """A CPU that was made otherwise than the reader's is. The file that was there stays, and the guest goes on."""
+    path = tmp_path / "file.snap"
+    with open_image(SAMPLES / f"kernel-{machine}.elf") as image:
+        trace = image.trace(machine=Machine(clock="icount"))
+        trace.run(seconds=0.001)
+        trace.snapshot(path)
+        before, snapshots = path.read_bytes(), trace.guest.snapshots
+        (new,) = snapshots._new
+        snapshots._new = (bytes(byte ^ 0xFF for byte in new),)
+        trace.run(seconds=0.001)
+        with pytest.raises(MachineError, match=f"{path}: not written: CPU 0 has a state that snapshots do not know: "):
+            trace.snapshot(path)
+        assert path.read_bytes() == before
+        trace.run()
+        assert trace.ending is not None and trace.ending.reason == "power-off"

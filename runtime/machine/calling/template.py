@@ -37,7 +37,7 @@ def _parts(text: str) -> tuple[str, str]:
 
 def call_of(function: str, arguments: Iterable[Given]) -> Call:
     """A call whose arguments are values. Its text is one that `parse_call` reads. Raises UsageError."""
-    values = tuple(_value(function, number, one) for number, one in enumerate(arguments, 1))
+    values = tuple(value_of(function, number, one) for number, one in enumerate(arguments, 1))
     return made(function, values)
 
 
@@ -46,7 +46,8 @@ def made(function: str, values: tuple[Argument, ...]) -> Call:
     return Call(function, values, f"{function}({', '.join(map(shown, values))})")
 
 
-def _value(function: str, number: int, argument: Given) -> Argument:
+def value_of(function: str, number: int, argument: Given) -> Argument:
+    """An argument as Python code gives it. `function` and `number` are for the message. Raises UsageError."""
     match argument:
         case int() | bytes() | Buffer() | Structure():
             return argument

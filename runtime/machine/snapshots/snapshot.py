@@ -5,7 +5,7 @@ probes are enabled) goes on as it is. The machine may continue after `take` and 
 the same then, to the last byte, as long as its clock counts instructions and nobody types anything else.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from kinst.runtime.machine.clock import NANOSECONDS_PER_INSTRUCTION
@@ -89,11 +89,12 @@ def take_state(system: "System", graph: "ObjectGraph", site: int | None) -> Mach
     )
 
 
-def cpu_contents(system: "System") -> tuple[bytes, ...]:
-    """The states of all CPUs, between two turns, as `CpuState.content`. Raises MachineError."""
-    states = system.engine.states
-    states.save_to(system.current.context)
-    return tuple(states.content(cpu.context) for cpu in system.cpus)
+def cpu_problems(state: MachineState, system: "System", new: Sequence[bytes]) -> Iterator[tuple[int, str]]:
+    """The CPUs with a state that no guest can have brought about, and what that is. `new`: as the board starts them."""
+    for number, (cpu, content) in enumerate(zip(state.cpus, new, strict=True)):
+        problem = system.engine.states.problem(cpu.content, content)
+        if problem is not None:
+            yield number, problem
 
 
 def check_memory(system: "System") -> None:

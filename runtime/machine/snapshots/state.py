@@ -1,9 +1,12 @@
 """A machine between two of its instructions, as values: what a snapshot has besides memory."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kinst.targets.values import dataclass
+
+if TYPE_CHECKING:
+    from kinst.runtime.machine.system import System
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,3 +35,10 @@ class MachineState:
     places: Mapping[str, Any]
     tables: tuple[bool, int | None]
     exit_code: int = 0
+
+
+def cpu_contents(system: "System") -> tuple[bytes, ...]:
+    """The states of all CPUs, between two turns, as `CpuState.content`."""
+    states = system.engine.states
+    states.save_to(system.current.context)
+    return tuple(states.content(cpu.context) for cpu in system.cpus)

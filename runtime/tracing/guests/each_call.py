@@ -19,9 +19,10 @@ _OF_CALLS: Final = frozenset({None, End.RETURNED, End.TIMEOUT, End.POWER_OFF, En
 class EachCall:
     """Calls of one guest's functions that a run makes in place of booting it, or of continuing."""
 
-    def __init__(self, guest: CallingGuest, calls: Iterable[Call], told: Told) -> None:
-        """Nothing is called yet. `told` is called with each call and its outcome, between two runs."""
-        self._guest, self._pending, self._told = guest, iter(calls), told
+    def __init__(self, guest: CallingGuest, calls: Iterable[Call], told: Told, *, pauses: bool) -> None:
+        """Nothing is called yet. `told` is called with each call and its outcome, between two runs. `pauses`: the run
+        pauses behind each call, and continues with the next."""
+        self._guest, self._pending, self._told, self._pauses = guest, iter(calls), told, pauses
         self._calls: Calls | None = None
 
     def go(self, limits: Limits, hooks: MachineHooks) -> End:
@@ -38,4 +39,6 @@ class EachCall:
                 assert called.end is not None, "it is one of those above"
                 return called.end
             self._told(call, called)
+            if self._pauses:
+                return End.PAUSED
         return End.RETURNED

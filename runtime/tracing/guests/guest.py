@@ -199,11 +199,11 @@ class Guest:
         self._call = FunctionCall(self.system, call, address)
         return self.go(limits, lambda _data: None, lambda: None)
 
-    def call_each(self, calls: "Iterable[Call]", told: "Told") -> None:
+    def call_each(self, calls: "Iterable[Call]", told: "Told", *, pauses: bool = False) -> None:
         """Let a run make these calls, each from the present state, in place of what it does else. See `EachCall`."""
         from kinst.runtime.tracing.guests.each_call import EachCall
 
-        self._each = EachCall(self, calls, told)
+        self._each = EachCall(self, calls, told, pauses=pauses)
 
     def called(self, _call: "Call", called: "Called") -> None:
         """Let what became of a call be the guest's answer. Raises MachineError: it has not returned."""

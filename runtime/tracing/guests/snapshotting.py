@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kinst.runtime.machine.snapshots.state import cpu_contents
 from kinst.runtime.patched.armed_memory import ArmedMemory, copies_of
 from kinst.targets.errors import MachineError, UsageError
 
@@ -32,6 +33,7 @@ class GuestSnapshots:
         self._armed = None if sites is None else ArmedMemory(sites, loaded, system.memory)
         self._is_started = self._is_running = False
         self._wanted: list[Path] = []  # files that are written between two turns
+        self._new: tuple[bytes, ...] = ()  # the CPUs' states as the board starts them
         self._kept: Snapshots | None = None
 
     # -- the start ----------------------------------------------------------------------------------------------------
@@ -43,6 +45,7 @@ class GuestSnapshots:
         self._is_started = True
         self._system.board.start(self._loaded)
         self._system.space.start()
+        self._new = cpu_contents(self._system)
         if self._prepared.request.start is not None:
             self._continue(self._prepared.request.start)
 
@@ -78,7 +81,7 @@ class GuestSnapshots:
         facts = facts_of(self._prepared, self._system)
         copies = copies_of(self._loaded, self._system.memory)
         own = () if self._armed is None else self._armed.own_bytes(copies)
-        write_snapshot(path, self._system, facts, own, copies, site)
+        write_snapshot(path, self._system, facts, own, copies, site, self._new)
 
     def check(self) -> None:
         """Raise UsageError if what was asked for has no snapshots."""

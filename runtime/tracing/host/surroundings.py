@@ -49,7 +49,7 @@ def _never(_call: Callable[[], None]) -> None:
 
 
 class Repeatable(Protocol):
-    """What traces a guest that does something again: `kinst.runtime.tracing.listening.Listening`."""
+    """What traces a guest that does something again: `kinst.runtime.tracing.host.listening.Listening`."""
 
     @property
     def destructive(self) -> tuple[str, ...]:

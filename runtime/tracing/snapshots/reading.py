@@ -17,8 +17,8 @@ from kinst.rewriter.shell.kept_files import forget_old, kept_folder
 from kinst.runtime.machine.physical.frames import PAGE
 from kinst.runtime.machine.snapshots.devices import graph_of
 from kinst.runtime.machine.snapshots.ram import RamBase, parts_of
-from kinst.runtime.machine.snapshots.snapshot import cpu_contents, restore_state
-from kinst.runtime.machine.snapshots.state import MachineState
+from kinst.runtime.machine.snapshots.snapshot import cpu_problems, restore_state
+from kinst.runtime.machine.snapshots.state import MachineState, cpu_contents
 from kinst.runtime.tracing.snapshots.format import Header, SnapshotError, read_header
 from kinst.runtime.tracing.snapshots.state_text import state_of
 from kinst.targets.compression import zstd_reader
@@ -89,10 +89,8 @@ def checked(path: Path, header: Header, system: "System", graph: "ObjectGraph") 
 def check_cpus(path: Path, state: MachineState, system: "System", new: Sequence[bytes]) -> None:
     """Raise SnapshotError if a CPU has what no guest can have brought about. `new`: the states of CPUs of a machine
     that was just made."""
-    for number, (cpu, content) in enumerate(zip(state.cpus, new, strict=True)):
-        problem = system.engine.states.problem(cpu.content, content)
-        if problem is not None:
-            raise SnapshotError(f"{path}: is damaged: CPU {number}: {problem}")
+    for number, problem in cpu_problems(state, system, new):
+        raise SnapshotError(f"{path}: is damaged: CPU {number}: {problem}")
 
 
 def _ram_file(path: Path, file: BinaryIO, header: Header) -> int:

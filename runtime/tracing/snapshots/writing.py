@@ -12,10 +12,11 @@ from kinst.rewriter.shell.fresh_file import replaced_file
 from kinst.runtime.machine.physical.frames import PAGE
 from kinst.runtime.machine.snapshots.devices import graph_of
 from kinst.runtime.machine.snapshots.ram import Part, content_of, filled, parts_of
-from kinst.runtime.machine.snapshots.snapshot import take_state
+from kinst.runtime.machine.snapshots.snapshot import cpu_problems, take_state
 from kinst.runtime.tracing.snapshots.format import Facts, Header, SnapshotError, write_header
 from kinst.runtime.tracing.snapshots.state_text import state_text
 from kinst.targets.compression import zstd_writer
+from kinst.targets.errors import MachineError
 
 if TYPE_CHECKING:
     from kinst.runtime.machine.system import System
@@ -25,7 +26,13 @@ Bytes = tuple[int, bytes]  # a physical address, and what is there
 
 
 def write_snapshot(
-    path: Path, system: "System", facts: Facts, own: Iterable[Bytes], copies: Sequence[int], site: int | None
+    path: Path,
+    system: "System",
+    facts: Facts,
+    own: Iterable[Bytes],
+    copies: Sequence[int],
+    site: int | None,
+    new: Sequence[bytes],
 ) -> None:
     """Write a file, which appears when it is complete.
 
@@ -36,12 +43,15 @@ def write_snapshot(
         own: the guest's own bytes where memory has others.
         copies: how far copies of the image's code are from it, in bytes.
         site: see `system`; None: between two turns.
+        new: the states of the CPUs as the board starts them, of which whoever reads the file has the same.
 
     Raises:
-        MachineError: something cannot be kept at the moment.
+        MachineError: something cannot be kept at the moment, or no reader would believe it.
         SnapshotError: the file cannot be written.
     """
     state = take_state(system, graph_of(system), site)
+    for number, problem in cpu_problems(state, system, new):
+        raise MachineError(f"{path}: not written: CPU {number} has a state that snapshots do not know: {problem}")
     parts = parts_of(system.memory)
     ram = _Ram(parts, _pristine(parts, own))
     digest = hashlib.sha256()
