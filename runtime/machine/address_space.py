@@ -253,9 +253,9 @@ class AddressSpace:
         """Let the engine repeat this answer, as long as a walk would give the same, without a call of the watcher."""
         if not self._walker.has_context(registers):
             return
-        words, others = self._memory.origins(page, self._entries), self.watched.words(page, access)
-        if words is not None and others is not None:
-            self._walks.keep(*granted, [*words, *others])
+        words = self._memory.origins(page, self._entries)
+        if words is not None:
+            self._walks.keep(*granted, [*words, *self.watched.words(page, access)])
 
     def _remember_block(self, address: int, shift: int) -> None:
         """Note a large mapping that may be in the TLB, now or later, since `_walks` gives it again."""

@@ -152,12 +152,6 @@ class PhysicalMemory:
         region.view[start : start + len(data)] = data
         self._check_code(address, len(data))
 
-    def put_back(self, address: int, data: bytes) -> None:
-        """Write bytes of code that is executed elsewhere from now on: what was translated of it stays. Raises
-        MachineError where no RAM is."""
-        region = self._region(address, len(data))
-        region.view[address - region.base :][: len(data)] = data
-
     def code_changed(self) -> None:
         """Have all code translated again before the CPUs run: some of it was changed."""
         self._is_code_stale = True

@@ -4,7 +4,7 @@ from typing import Protocol
 
 
 class CodeWatcher(Protocol):
-    """Decides what is executed in some pages. `kinst.runtime.patched.deferred` implements it."""
+    """Decides what is executed in some pages. `kinst.runtime.patched.shadows.deferred` implements it."""
 
     @property
     def pages(self) -> frozenset[int]:
@@ -25,6 +25,10 @@ class CodeWatcher(Protocol):
 
     def asks(self, number: int) -> int:
         """The address in the host's memory of a 64-bit word that is 0 while `frame` need not be called for a page."""
+        ...
+
+    def opened(self, number: int) -> int:
+        """The address of a word that is 1 while `written` need not be called for a page."""
         ...
 
     def real(self, physical: int) -> int:

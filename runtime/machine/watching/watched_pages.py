@@ -50,14 +50,11 @@ class WatchedPages:
         self._watcher.read(page)
         return physical, permissions & _READ
 
-    def words(self, page: int, access: Access) -> tuple[int, ...] | None:
-        """What an entry of a page depends on besides the guest's tables, as `PhysicalMemory.origins` has it; None: it
-        must be asked for each time."""
-        if page not in self.pages or self._watcher is None:
+    def words(self, page: int, access: Access) -> tuple[int, ...]:
+        """What an entry of a page depends on besides the guest's tables, as `PhysicalMemory.origins` has it."""
+        if page not in self.pages or self._watcher is None or access is Access.READ:
             return ()
-        if access is Access.WRITE:
-            return None
-        return (self._watcher.asks(page), 0) if access is Access.FETCH else ()
+        return (self._watcher.asks(page), 0) if access is Access.FETCH else (self._watcher.opened(page), 1)
 
     def real(self, physical: int) -> int:
         """See `CodeWatcher.real`."""

@@ -10,13 +10,13 @@ from kinst.runtime.machine.calling.places import CALL_RETURNS_TO
 from kinst.runtime.patched.block_choice import BlockChoice
 from kinst.runtime.patched.block_sites import BlockSites
 from kinst.runtime.patched.call_blocks import CallBlocks
-from kinst.runtime.patched.deferred import DeferredSites
 from kinst.runtime.patched.join_points import JoinPoints
 from kinst.runtime.patched.mode_check import ModeCheck
 from kinst.runtime.patched.moved_trampolines import moved_trampolines
 from kinst.runtime.patched.own_copies import OwnCopies
 from kinst.runtime.patched.relocated import RelocatedCopies
 from kinst.runtime.patched.second_cpu import SecondCpu
+from kinst.runtime.patched.shadows.deferred import DeferredSites
 from kinst.runtime.patched.sites import Patched, SiteHooks, SiteTable
 from kinst.runtime.patched.spare_trampolines import spare_trampolines
 from kinst.runtime.trap.arch.registry import emulator

@@ -212,6 +212,7 @@ class Watcher:
     number: int
     shown: int
     told: list[str] = field(default_factory=list)
+    is_open: ctypes.c_uint64 = field(default_factory=lambda: ctypes.c_uint64(0))
     word: ctypes.c_uint64 = field(default_factory=lambda: ctypes.c_uint64(1))
 
     @property
@@ -235,6 +236,10 @@ class Watcher:
     def asks(self, number: int) -> int:
         assert number == self.number
         return ctypes.addressof(self.word)
+
+    def opened(self, number: int) -> int:
+        assert number == self.number
+        return ctypes.addressof(self.is_open)
 
     def real(self, physical: int) -> int:
         return physical

@@ -21,8 +21,8 @@ from kinst.rewriter.writing.write import write_image
 from kinst.runtime import Machine, api
 from kinst.runtime.cli import run as run_command
 from kinst.runtime.machine.configuration import End
-from kinst.runtime.patched.deferred import DeferredSites
-from kinst.runtime.patched.shadow_page import ShadowPage
+from kinst.runtime.patched.shadows.deferred import DeferredSites
+from kinst.runtime.patched.shadows.shadow_page import ShadowPage
 from kinst.runtime.tracing.guests.guest import Guest as Ran
 from kinst.runtime.tracing.hits import Hit
 from kinst.targets.arch.amd64 import AMD64

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinst.runtime.machine.memory import PhysicalMemory
-from kinst.runtime.patched.plain_sites import LONGEST, PageText
+from kinst.runtime.patched.shadows.plain_sites import LONGEST, PageText
 from kinst.targets.values import dataclass
 
 PAGE: Final = 4096
@@ -32,7 +32,8 @@ class ShadowPage:
     rows: NDArray[np.intp]  # of sites that the guest's tables list
     plain: NDArray[np.intp]  # of others
     shared: tuple[int, ...] = ()  # functions of `rows` that are also in a page next to it
-    is_open: bool = False
+    # See `CodeWatcher.opened`: 1 from the guest's first store to it until it is executed again.
+    is_open: ctypes.c_uint64 = field(default_factory=lambda: ctypes.c_uint64(0))
     is_stale: bool = True
     was_fetched: bool = False
     asks: ctypes.c_uint64 = field(default_factory=lambda: ctypes.c_uint64(1))  # see `CodeWatcher`; 0: shown as it is

@@ -32,8 +32,8 @@ from kinst.runtime.machine.system import System
 from kinst.runtime.paging.walker import PageFault
 from kinst.runtime.patched.block_sites import BlockSites
 from kinst.runtime.patched.moved_trampolines import MovedTrampolines
-from kinst.runtime.patched.plain_sites import LONGEST, PageText, PlainSites
-from kinst.runtime.patched.shadow_page import PAGE, ShadowPage, Text, around
+from kinst.runtime.patched.shadows.plain_sites import LONGEST, PageText, PlainSites
+from kinst.runtime.patched.shadows.shadow_page import PAGE, ShadowPage, Text, around
 from kinst.runtime.patched.sites import SiteTable
 from kinst.runtime.patched.written_sites import WrittenSites
 from kinst.runtime.trap.trap import Hit, Site
@@ -147,21 +147,21 @@ class DeferredSites:
     def read(self, number: int) -> None:
         """The guest is about to load from a page."""
         if number in self._dormant:
-            self._wake(number)
+            self._wake()
 
     def written(self, number: int) -> None:
         """The guest is about to store to a page."""
         self.read(number)
         page = self._page(number)
-        if not page.is_open:
-            page.is_open, page.asks.value = True, 1
+        if not page.is_open.value:
+            page.is_open.value = page.asks.value = 1
             self._engine.flush_tlb()  # the next fetch must miss: the shadow is out of date
 
     def frame(self, number: int, address: int) -> int:
         """The number of the page to execute instead of `number`, which is about to be fetched at a virtual address."""
         page = self._page(number)
-        if page.is_open:
-            page.is_open = False
+        if page.is_open.value:
+            page.is_open.value = 0
             self._engine.flush_tlb()  # the next store must miss: it would change what is executed unseen
             for near in self._near(number):  # an instruction across the bounds has changed for both pages
                 near.make_stale()
@@ -176,6 +176,10 @@ class DeferredSites:
     def asks(self, number: int) -> int:
         """See `kinst.runtime.machine.watching.page_watchers.CodeWatcher`."""
         return ctypes.addressof(self._page(number).asks)
+
+    def opened(self, number: int) -> int:
+        """See `asks`."""
+        return ctypes.addressof(self._page(number).is_open)
 
     def _page(self, number: int) -> ShadowPage:
         page = self._pages.get(number)
@@ -213,35 +217,25 @@ class DeferredSites:
         elif found:
             self._engine.flush_tlb()
 
-    def _wake(self, number: int) -> None:
-        """A page's breakpoints leave memory, since the guest looks there: from now on it is executed as a shadow."""
-        distance = self._dormant.pop(number)
-        rows, is_other = self._plain.take(number, distance)
-        addresses = self._now["address"][rows]
-        self._is_armed[rows], self._reason[rows] = self._sites.is_wanted[rows], Reason.NONE
-        for row, at in zip(rows.tolist(), addresses.tolist(), strict=True):
-            self._hits[row] = [pc for pc in self._places(at) if pc in self._trap.hits]
-        for near in sorted({number, *self._plain.pages_of(rows)}):
-            page = self._pages.setdefault(near, ShadowPage(distance, _NO_ROWS, _NO_ROWS))
-            mine = self._with_a_byte(rows, near * PAGE - distance)
-            before, page.plain = page.plain, unique(np.concatenate([page.plain, mine]))
-            if page.text is None:
-                page.text = PageText(near * PAGE - distance, self._listed)
-            page.text.look(self._text(near, page))
-            page.text.forget(self._now["address"][before])
-            page.text.forget(addresses[is_other])
+    def _wake(self) -> None:
+        """Breakpoints leave memory, since the guest looks there: from now on their pages are executed as shadows."""
+        distances, self._dormant = self._dormant, {}
+        for number, rows in self._plain.take().items():
+            self._is_armed[rows], self._reason[rows] = self._sites.is_wanted[rows], Reason.NONE
+            page = self._pages.setdefault(number, ShadowPage(distances[number], _NO_ROWS, _NO_ROWS))
+            if page.text is not None:
+                page.text.forget(self._now["address"][rows])
+            page.plain = unique(np.concatenate([page.plain, rows])) if len(page.plain) else rows
             page.make_stale()
+        self._remember_hits()
         self._engine.flush_tlb()  # the next fetch must miss: what is executed is elsewhere
 
-    def _places(self, link: int) -> list[int]:
-        """The addresses at which the image's code may be, for a link address."""
-        return [link + distance for distance in self._distances]
-
-    def _with_a_byte(self, rows: NDArray[np.intp], link: int) -> NDArray[np.intp]:
-        records = self._now[rows]
-        starts = (records["address"] - np.uint64(link % 2**64)).view(np.int64)
-        found: NDArray[np.intp] = rows[(starts < PAGE) & (starts + records["size"] > 0)]
-        return found
+    def _remember_hits(self) -> None:
+        """A hit that was made for a breakpoint in memory serves as long as its instruction is there."""
+        for pc in self._trap.hits:
+            for row in (self._sites.row_at(pc - moved) for moved in self._distances):
+                if row is not None and pc not in self._hits.setdefault(row, []):
+                    self._hits[row].append(pc)
 
     @cached_property
     def _listed(self) -> NDArray[np.uint64]:
@@ -312,8 +306,10 @@ class DeferredSites:
         """The same for its other sites, where the guest seldom writes: what has the bytes that it had is not
         decoded."""
         rows = page.plain
-        if page.text is None or not len(rows):
+        if not len(rows):
             return
+        if page.text is None:
+            page.text = PageText(self._loaded.image, number * PAGE - page.distance, self._listed)
         records = self._sites.manifest.sites[rows]
         text = self._text(number, page)
         changed = rows[page.text.changed(text, records["address"], records["size"])]
