@@ -2,15 +2,19 @@
 
 Instructions of a block run equally often, but for exceptions: so those without a counter have the count of the ones
 before them, and else of those behind, up to an instruction that is there to raise one: a system call, or an access that
-the kernel expects to fault. What then has no count is not known to have run, nor not to have.
+the kernel expects to fault. A block begins wherever control might come to; in a function with a computed jump that may
+lead anywhere in it, that is each instruction. What then has no count is not known to have run, nor not to have.
 """
 
 from collections.abc import Iterator
+from functools import reduce
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kinst.rewriter.jumps.landings import landings
+from kinst.rewriter.jumps.padding import swept_between
 from kinst.rewriter.program import Program, instructions_of
 from kinst.runtime.coverage.attributing import Code, bounds, code_blocks, code_starts, digest_of, is_code
 from kinst.runtime.coverage.document import CoveredImage, Function, Granularity
@@ -20,6 +24,7 @@ from kinst.targets.instruction import Instructions, Reason
 from kinst.targets.kernels.exception_table import expected_faults
 
 _UNKNOWN: Final = -1
+_NEVER: Final = (Reason.DATA, Reason.PADDING)
 _RAISE: Final = (
     Reason.UNDECODABLE,
     Reason.BREAKPOINT,
@@ -68,11 +73,12 @@ def _by_instruction(
     program: Program, sites: _Places, counts: _Counts, granularity: Granularity
 ) -> tuple[list[Function], list[tuple[int, int]]]:
     functions = program.functions
-    found = instructions_of(program, np.arange(len(functions)))
-    found = found.take(is_code(found))
+    every = instructions_of(program, np.arange(len(functions)))
+    found = every.take(is_code(every))
     index = np.arange(len(found)) - np.searchsorted(found.function, found.function)
     static = code_starts(found, np.zeros(len(found), np.int64), Granularity.BLOCKS)
-    known = _spread(_at(found.address, sites, counts), np.union1d(static, _behind_exceptions(program, found)))
+    others = _behind_exceptions(program, found), _landing_rows(program, every, found)
+    known = _spread(_at(found.address, sites, counts), reduce(np.union1d, others, static))
     code = Code(found, np.maximum(known, 0), index)
     starts = code_starts(found, code.counts, granularity)
     rows = np.arange(len(functions))
@@ -89,7 +95,9 @@ def _by_instruction(
         runs = int(part[0]) if int(found.address[first]) == address else 0
         blocks = tuple(code_blocks(code, starts, (first, end), address))
         listed.append(Function(name, address, size, end - first, executed, runs, rank, blocks))
-    return listed, list(_pieces(found, known))
+    # What nothing is known to lead to, or is of another mode, may run as well.
+    doubtful = every.take(~is_code(every) & ~is_one_of(every.reason, _NEVER))
+    return listed, sorted([*_pieces(found, known), *_pieces(doubtful, np.full(len(doubtful), _UNKNOWN))])
 
 
 def _behind_exceptions(program: Program, found: Instructions) -> NDArray[np.intp]:
@@ -97,6 +105,13 @@ def _behind_exceptions(program: Program, found: Instructions) -> NDArray[np.intp
     raises = is_one_of(found.reason, _RAISE) | np.isin(found.address, expected_faults(program.image).instruction)
     rows = np.flatnonzero(raises) + 1
     return rows[rows < len(found)]
+
+
+def _landing_rows(program: Program, every: Instructions, found: Instructions) -> NDArray[np.intp]:
+    """The rows to which control might come from elsewhere."""
+    known = landings(program, every, swept_between(program))
+    anywhere = np.isin(found.function, every.function[known.unknown])
+    return np.flatnonzero(np.isin(found.address, known.addresses) | anywhere)
 
 
 def _at(addresses: _Places, sites: _Places, counts: _Counts) -> _Counts:
