@@ -24,6 +24,7 @@ from kinst.rewriter.naming.resolve import Resolution, resolve
 from kinst.rewriter.outcome_report import summary_lines
 from kinst.rewriter.rewriting import Opened, Source, listed_probes, open_source, plan_probes
 from kinst.rewriter.writing.as_read import trampoline_place, write_as_read
+from kinst.runtime.coverage.document import DEFAULT_GRANULARITY, CoverageRequest
 from kinst.runtime.machine.calling.template import call_of, parse_call
 from kinst.runtime.providers.probe_table import Probe
 from kinst.runtime.trace import Trace
@@ -310,7 +311,14 @@ class ImageFile:
         )
         return Trace(*self._enabled(request), path_of(options.report), covered)
 
-    def sweep(self, function: str, *, coverage: str | None = None, machine: Machine | None = None) -> Sweep:
+    def sweep(
+        self,
+        function: str,
+        *,
+        coverage: str | None = None,
+        machine: Machine | None = None,
+        counts_code: bool = False,
+    ) -> Sweep:
         """A function to be called with many inputs, in one machine: every call finds the image as it was loaded, takes
         a millisecond or less, and counts the instructions that it reaches. To call one once: `call`.
 
@@ -319,6 +327,7 @@ class ImageFile:
             coverage: the functions whose instructions are counted, as in probe names (globs too); default: that one.
                 Empty, or for an address: nothing is counted.
             machine: what it runs on; default: `Machine(clock="icount")`, so that all calls are equal each time.
+            counts_code: whether `Sweep.ran` can say what all calls ran of the image, as `kinst-run --coverage` does.
 
         Raises:
             KinstError: there is no such function, or none of its instructions can be probed.
@@ -339,6 +348,7 @@ class ImageFile:
             call=None if machine.start is not None else f"{function}()",
             start=path_of(machine.start),
             gdb=debugger_of(machine, function),
+            coverage=CoverageRequest(DEFAULT_GRANULARITY) if counts_code else None,
         )
         tracing, _ = self._enabled(request)
         return Sweep(tracing, function)

@@ -2,24 +2,31 @@
 
 Instructions of a block run equally often, but for exceptions: so those without a counter have the count of the ones
 before them, and else of those behind, up to an instruction that is there to raise one: a system call, or an access that
-the kernel expects to fault. What then has no count is not known to have run, nor not to have.
+the kernel expects to fault. A block begins wherever control might come to; in a function with a computed jump that may
+lead anywhere in it, that is each instruction. What then has no count is not known to have run, nor not to have. Of the
+block in which a CPU was at the end, what is behind its place may be said to have run.
 """
 
 from collections.abc import Iterator
+from functools import reduce
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kinst.rewriter.jumps.landings import landings
+from kinst.rewriter.jumps.padding import swept_between
 from kinst.rewriter.program import Program, instructions_of
 from kinst.runtime.coverage.attributing import Code, bounds, code_blocks, code_starts, digest_of, is_code
 from kinst.runtime.coverage.document import CoveredImage, Function, Granularity
 from kinst.targets.columns import is_one_of
 from kinst.targets.functions.found import Functions
-from kinst.targets.instruction import Instructions, Reason
+from kinst.targets.instruction import Flow, Instructions, Reason
 from kinst.targets.kernels.exception_table import expected_faults
 
 _UNKNOWN: Final = -1
+_LEAVING: Final = (Flow.JUMP, Flow.INDIRECT_JUMP, Flow.RETURN, Flow.STOP)
+_NEVER: Final = (Reason.DATA, Reason.PADDING)
 _RAISE: Final = (
     Reason.UNDECODABLE,
     Reason.BREAKPOINT,
@@ -68,11 +75,13 @@ def _by_instruction(
     program: Program, sites: _Places, counts: _Counts, granularity: Granularity
 ) -> tuple[list[Function], list[tuple[int, int]]]:
     functions = program.functions
-    found = instructions_of(program, np.arange(len(functions)))
-    found = found.take(is_code(found))
+    every = instructions_of(program, np.arange(len(functions)))
+    kept = is_code(every) | np.isin(every.address, sites[counts > 0])
+    found = every.take(kept)
     index = np.arange(len(found)) - np.searchsorted(found.function, found.function)
     static = code_starts(found, np.zeros(len(found), np.int64), Granularity.BLOCKS)
-    known = _spread(_at(found.address, sites, counts), np.union1d(static, _behind_exceptions(program, found)))
+    others = _behind_exceptions(program, found), _landing_rows(program, every, found, static)
+    known = _spread(_at(found.address, sites, counts), reduce(np.union1d, others, static))
     code = Code(found, np.maximum(known, 0), index)
     starts = code_starts(found, code.counts, granularity)
     rows = np.arange(len(functions))
@@ -89,7 +98,9 @@ def _by_instruction(
         runs = int(part[0]) if int(found.address[first]) == address else 0
         blocks = tuple(code_blocks(code, starts, (first, end), address))
         listed.append(Function(name, address, size, end - first, executed, runs, rank, blocks))
-    return listed, list(_pieces(found, known))
+    # What nothing is known to lead to, or is of another mode, may run as well.
+    doubtful = every.take(~kept & ~is_one_of(every.reason, _NEVER))
+    return listed, sorted([*_pieces(found, known), *_pieces(doubtful, np.full(len(doubtful), _UNKNOWN))])
 
 
 def _behind_exceptions(program: Program, found: Instructions) -> NDArray[np.intp]:
@@ -97,6 +108,20 @@ def _behind_exceptions(program: Program, found: Instructions) -> NDArray[np.intp
     raises = is_one_of(found.reason, _RAISE) | np.isin(found.address, expected_faults(program.image).instruction)
     rows = np.flatnonzero(raises) + 1
     return rows[rows < len(found)]
+
+
+def _landing_rows(
+    program: Program, every: Instructions, found: Instructions, starts: NDArray[np.int64]
+) -> NDArray[np.intp]:
+    """The rows to which control might come from elsewhere. To what nothing leads, as far as is known, the hardware may
+    come at any place: a table of vectors has padding between its entries."""
+    known = landings(program, every, swept_between(program))
+    is_landing = np.isin(found.address, known.addresses)
+    anywhere = np.isin(found.function, every.function[known.unknown])
+    first = starts[starts > 0]
+    lone = first[~is_landing[first] & is_one_of(found.flow[first - 1], _LEAVING)]
+    block = np.searchsorted(starts, np.arange(len(found)), "right")
+    return np.flatnonzero(is_landing | anywhere | np.isin(block, block[lone]))
 
 
 def _at(addresses: _Places, sites: _Places, counts: _Counts) -> _Counts:
@@ -120,6 +145,8 @@ def _spread(counts: _Counts, starts: NDArray[np.int64]) -> _Counts:
     for source, is_there in ((behind, behind < len(rows)), (before, before >= 0)):
         near = np.clip(source, 0, max(len(rows) - 1, 0))
         is_same = is_there & (block[near] == block) if len(rows) else is_there
+        if source is behind:  # where the machine ended, what is behind did not run, and what is before may have
+            is_same &= counts[near] > 0
         found[is_same] = counts[near[is_same]]
     return found
 

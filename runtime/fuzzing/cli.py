@@ -15,7 +15,7 @@ from kinst.rewriter.commandline.command import Command
 from kinst.rewriter.commandline.help import Example
 from kinst.rewriter.commandline.option import option
 from kinst.rewriter.commandline.reporting import check_files, reported
-from kinst.rewriter.shell.file_name import FileName
+from kinst.rewriter.shell.file_name import FileName, OutputFile
 from kinst.targets.errors import UsageError
 
 if TYPE_CHECKING:
@@ -73,6 +73,14 @@ _EXAMPLES: Final = (
 )
 @option("--corpus", group=_HOW, type=FileName(path_type=Path), metavar="DIR", help="Inputs to begin with; grows.")
 @option("--crashes", group=_HOW, type=FileName(path_type=Path), metavar="DIR", help="Where to keep what crashes it.")
+@option(
+    "--coverage",
+    group=_HOW,
+    type=OutputFile(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="At the end, write what all inputs that are kept reach, as kinst-run --coverage: .info, .drcov, .json, .html.",
+    brief="Write what the inputs reach: .info, .drcov....",
+)
 @option("--runs", group=_HOW, type=click.IntRange(1), metavar="N", help="End after N calls.")
 @option("--time", "duration", group=_HOW, metavar="T", help="End after so much time: 90 (seconds), 10m.")
 @option("--seed", group=_HOW, type=click.IntRange(0), default=0, metavar="N", help="Other random choices; else 0.")
@@ -108,6 +116,8 @@ def fuzz(image: Path, **given: Any) -> None:
 
 def _fuzz(path: Path, given: dict[str, Any]) -> int:
     from kinst.runtime.api import open_image
+    from kinst.runtime.coverage.output_form import coverage_file
+    from kinst.runtime.fuzzing.covered import write_coverage
     from kinst.runtime.fuzzing.fuzzer import Fuzzer
     from kinst.runtime.fuzzing.inputs import make_folder, read_inputs
 
@@ -116,11 +126,15 @@ def _fuzz(path: Path, given: dict[str, Any]) -> int:
     for folder in (given["corpus"], given["crashes"]):
         if folder is not None:
             make_folder(folder)
+    covered = None if given["coverage"] is None else coverage_file(given["coverage"])
     inputs = [] if given["corpus"] is None else read_inputs(given["corpus"], given["max_size"])
     with open_image(path, symbols=given["symbols"], debug_file=given["debug_file"]) as image:
         target, words = _target(image, given)
         fuzzer = Fuzzer(target, inputs, words, given["seed"], given["max_size"])
-        return _run(fuzzer, target, given)
+        status = _run(fuzzer, target, given)
+        if covered is not None:
+            write_coverage(image, target, _machine(given), fuzzer.progress, covered)
+        return status
 
 
 def _target(image: "ImageFile", given: dict[str, Any]) -> tuple["Target", Sequence[Sequence[bytes]]]:

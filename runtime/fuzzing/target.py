@@ -33,9 +33,14 @@ class Target:
     def __init__(self, calls: Calls, template: CallTemplate, alignment: int, timeout: int) -> None:
         """`alignment` is that of $data, in bytes; `timeout` of a call, in ns of the machine's time. Raises UsageError:
         there is no such function."""
-        self._calls, self._template, self._alignment, self._timeout = calls, template, alignment, timeout
+        self._calls, self._template, self._alignment, self.timeout = calls, template, alignment, timeout
         calls.address_of(template.function)
         self.edges = EdgeMap(calls.engine)
+
+    @property
+    def function(self) -> str:
+        """Its name."""
+        return self._template.function
 
     def call_of(self, data: bytes) -> Call:
         """The call for an input, without its text."""
@@ -63,7 +68,7 @@ class Target:
     def run(self, data: bytes, wall: int | None = None) -> Called:
         """Call the function; `edges` has what it reached. `wall`: the host's time that is left, in ns."""
         self.edges.begin()
-        return self._calls.call(self.call_of(data), self._timeout, NO_HOOKS, wall)
+        return self._calls.call(self.call_of(data), self.timeout, NO_HOOKS, wall)
 
 
 def kind_of(called: Called) -> tuple[str, ...] | None:

@@ -9,8 +9,8 @@ exceptions: see `tests.bench.accesses`; what a look into the debug information o
 `tests.bench.debuginfo`; what gdb on QEMU's stub takes for one: see `tests.bench.gdb`; what rewriting takes: see
 `tests.bench.bulk`; and what records of a guest under QEMU cost: see `tests.bench.records`. Last boots of Linux without
 probes and with all functions counted, beside QEMU: see `tests.bench.linux`; what a start from a snapshot costs: see
-`tests.bench.snapshots`, and a call: `tests.bench.calls`; and what these and a hit
-take under QEMU (`kinst-run --on`): see `tests.bench.live`.
+`tests.bench.snapshots`, a call: `tests.bench.calls`, and what --coverage costs: `tests.bench.coverage`; and what these
+and a hit take under QEMU (`kinst-run --on`): see `tests.bench.live`.
 
 Each row says how many probes are enabled and how many functions are called in turn. With 10,000 functions called in
 turn every call, plain or probed, misses Unicorn's cache of jump targets, and that shows in all columns.
@@ -30,6 +30,7 @@ from tests.bench import (
     bulk,
     calls,
     clauses,
+    coverage,
     debuginfo,
     gdb,
     linux,
@@ -167,6 +168,7 @@ def main() -> None:
     linux.main()
     snapshots.main()
     calls.main()
+    coverage.main()
     live.main()
 
 

@@ -3,10 +3,12 @@
 from collections import Counter
 from dataclasses import replace
 
+from kinst.runtime.coverage.document import Coverage
 from kinst.runtime.machine.calling.called import Called
 from kinst.runtime.machine.calling.template import Given, call_of
 from kinst.runtime.tracing.guests.calls import Calls
 from kinst.runtime.tracing.tracing import Tracing
+from kinst.targets.errors import UsageError
 
 
 class Sweep:
@@ -31,6 +33,13 @@ class Sweep:
         self._fold = guest.surroundings.fold
         self.calls = Calls(guest)  # what makes the calls
         self.calls.address_of(function)
+        self._covering = guest.covering
+
+    def ran(self) -> Coverage:
+        """What all calls so far ran of the image. Raises UsageError: that was not to be counted."""
+        if self._covering is None:
+            raise UsageError("what runs is not counted: give sweep() counts_code=True")
+        return self._covering.coverage()
 
     def call(self, *arguments: Given, seconds: float = 0.1) -> Called:
         """Call the function, as `ImageFile.call` does, but without an error where it does not return.

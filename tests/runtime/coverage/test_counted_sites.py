@@ -23,16 +23,31 @@ def listed(image: CoveredImage) -> dict[int, int]:
 @pytest.mark.turns
 @pytest.mark.parametrize("arch", NAMES)
 def test_what_is_said_is_what_ran(arch: str, tmp_path: Path) -> None:
-    truth = counts(run(arch, tmp_path / "a.json", "--call", CALL, "--coverage-of", "instructions"))
+    compare(arch, counts(run(arch, tmp_path / "a.json", "--call", CALL, "--coverage-of", "instructions")))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("arch", NAMES)
+def test_what_is_said_of_a_whole_run_is_what_ran(arch: str, tmp_path: Path) -> None:
+    compare(arch, counts(run(arch, tmp_path / "a.json", "--coverage-of", "instructions")))
+
+
+def compare(arch: str, truth: dict[int, int]) -> None:
+    """Some of the instructions are counted."""
     program = open_source(Source(SAMPLES / f"kernel-{arch}.elf")).program
     draw = random.Random(3)
-    everywhere = sorted({*truth, *range(min(truth) - 64, max(truth) + 64)})
+    # Of amd64's repeated string instructions our machine counts each iteration: no site does.
+    repeated = {at for at in truth if arch == "amd64" and program.image.read(at, 1)[0] in (0xF2, 0xF3)}
+    truth = {at: runs for at, runs in truth.items() if at not in repeated}
+    functions = zip(program.functions.address.tolist(), program.functions.size.tolist(), strict=True)
+    parts = [range(start, start + size) for start, size in functions]
+    everywhere = sorted({*truth, *(at for part in parts if any(at in part for at in truth) for at in part)} - repeated)
     for part in (1.0, 0.6, 0.1):
         sites = np.array([at for at in everywhere if draw.random() < part], np.uint64)
         runs = np.array([truth.get(at, 0) for at in sites.tolist()], np.int64)
         found = counted_at_sites(program, sites, runs, Granularity.INSTRUCTIONS)
         unknown = {at for start, size in found.unknown for at in range(start, start + size)}
-        said = listed(found)
+        said = {at: runs for at, runs in listed(found).items() if at not in repeated}
         assert {at: runs for at, runs in said.items() if truth.get(at) != runs} == {}
         assert {at for at in truth if at not in said} <= unknown
         if part == 1.0:

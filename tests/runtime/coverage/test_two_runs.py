@@ -3,11 +3,15 @@
 import json
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+
+import pytest
 
 from kinst.runtime.coverage.document import Block, Coverage, CoveredImage, Function, Granularity
 from kinst.runtime.coverage.json_format import coverage_of, json_lines
 from kinst.runtime.coverage.merging import merged
+from kinst.targets.errors import ImageError
 from tests.commands.in_process import command
 from tests.runtime.coverage.test_formats import written
 
@@ -48,6 +52,15 @@ def test_sums_are_those_of_each_instruction() -> None:
         assert function.executed == sum(runs > 0 for runs in counts.values())
         text = "\n".join(json_lines(found))
         assert coverage_of(text.encode(), "it") == found
+
+
+def test_an_image_of_the_same_name_is_another_one_where_that_may_be() -> None:
+    one = coverage(drawn(random.Random(1), [4, 4], 1)[0])
+    other = replace(one, images=(replace(one.images[0], digest="e"),))
+    with pytest.raises(ImageError, match="different images of that name"):
+        merged(one, other)
+    both = merged(merged(one, other, has_others=True), other, has_others=True)
+    assert both.images == (one.images[0], merged(other, other).images[0])
 
 
 def test_functions_of_either_run_are_in_the_sum_in_the_order_of_the_first() -> None:

@@ -10,10 +10,12 @@ import pytest
 from click.testing import CliRunner, Result
 
 from kinst.runtime.api import open_image
+from kinst.runtime.coverage.json_format import read_coverage
 from kinst.runtime.fuzzing.cli import fuzz
 from kinst.runtime.fuzzing.dictionary import words_of
 from kinst.runtime.fuzzing.inputs import read_inputs
 from kinst.runtime.fuzzing.mutating import Mutator
+from tests.commands.in_process import kinst_run
 from tests.targets.debuginfo.compiled import compiled
 
 SOURCE = Path(__file__).with_name("parsers.c")
@@ -78,6 +80,29 @@ def test_the_same_seed_finds_the_same(tmp_path: Path) -> None:
         result = fuzzed(image, call, "--seed", seed, "--runs", 150, "--corpus", folder, "-q")
         found.append((result.output, sorted(one.name for one in folder.iterdir())))
     assert found[0] == found[1] != found[2]
+
+
+def test_what_kept_inputs_run_is_written(tmp_path: Path) -> None:
+    """As often as calls of the same inputs do."""
+    corpus, file, rows = tmp_path / "corpus", tmp_path / "a.json", tmp_path / "rows"
+    fuzzed(
+        SAMPLES / "kernel-arm64.elf",
+        "hash_bytes(1, $data, $size)",
+        "--runs",
+        40,
+        "--corpus",
+        corpus,
+        "--coverage",
+        file,
+    )
+    inputs = [path.read_bytes() for path in corpus.iterdir()]
+    rows.write_text("".join(f'hex"{data.hex()}", {len(data)}\n' for data in inputs))
+    again = tmp_path / "b.json"
+    words = ("--call", "hash_bytes(1, $1, $2)", "--call-each", rows, "--coverage", again, "-q")
+    assert kinst_run(SAMPLES / "kernel-arm64.elf", *words).returncode == 0
+    one, other = (read_coverage(path).images for path in (file, again))
+    assert one == other
+    assert [function.runs for function in one[0].ran] == [len(inputs)]
 
 
 def test_what_hangs_is_told(tmp_path: Path) -> None:

@@ -56,15 +56,21 @@ def test_counts_are_those_of_qemus_plugin(name: str, tmp_path: Path) -> None:
     ours = counts(covered(sample, tmp_path / "own.json", "--coverage-of", "instructions"))
     live = covered(sample, tmp_path / "on.json", "--coverage-of", "instructions", "--on", on(sample))
     qemu = plain(sample, tmp_path, [at for function in ours.values() for at in function])
-    steady = {one: runs for one, runs in ours.items() if all(qemu[at] == count for at, count in runs.items())}
+    timed = ("callout", "clock", "timer", "critical", "interrupt")  # how often timers are late is the host's
+    functions = {one: runs for one, runs in ours.items() if not one.startswith(timed)}
+    steady = {one: runs for one, runs in functions.items() if all(qemu[at] == count for at, count in runs.items())}
     assert len(steady) > 40
     (image,) = live.images
     unknown = {at for start, size in image.unknown for at in range(start, start + size)}
     there = counts(live)
+    elf = open_image(sample.image)
+    if name == "amd64":  # a repeated string instruction is executed once there, and each of its iterations here
+        unknown |= {at for runs in ours.values() for at in runs if elf.read(at, 1)[0] in (0xF2, 0xF3)}
     for one, runs in steady.items():
         known = {at: count for at, count in runs.items() if at not in unknown and count}
         assert {at: count for at, count in there.get(one, {}).items() if count and at not in unknown} == known, one
-    assert len(unknown) < (1 - _PART) * sum(one.size for one in image.functions)
+    size = sum(size for _, size in image.unknown)
+    assert size < (1 - _PART) * sum(one.size for one in image.functions)
     assert not live.has_order
 
 
@@ -77,6 +83,8 @@ def test_functions_are_counted_at_their_entries(tmp_path: Path) -> None:
     )
     ours = {one.name: one.runs for one in covered(sample, tmp_path / "own.json").images[0].ran}
     found = {one.name: one.runs for one in live.images[0].ran}
-    assert {name: runs for name, runs in found.items() if name.startswith("vfs_")} == {
-        name: runs for name, runs in ours.items() if name.startswith("vfs_")
-    }
+    unknown = {start for start, _ in live.images[0].unknown}
+    names = [one.name for one in live.images[0].functions if one.name in ours and one.address not in unknown]
+    steady = [name for name in names if name.startswith("vfs_")]
+    assert len(steady) > 5
+    assert {name: found.get(name, 0) for name in steady} == {name: ours[name] for name in steady}

@@ -35,6 +35,8 @@ REFUSED = {
     "coverage": (("--coverage", "x.json", "-n", "BEGIN"), "--coverage: under --on it is of a run without programs"),
     "coverage_format": (("--coverage-format", "json"), "--coverage-format json: is for --coverage FILE"),
     "report": (("--coverage", "x.json", "--report", "x.html"), "--coverage: with --report it is for our own machine"),
+    "pid": (("-p", "1"), "-p: is for our own machine: under QEMU, a predicate of pid or execname chooses processes"),
+    "executed": (("--exec", "/bin/true"), "--exec: is for our own machine: under QEMU, a predicate of pid or execname"),
     "read": (("--read", "gdb:localhost:1"), "--read runs nothing: --on is for an image that runs"),
     "every": (("--every", "1s"), "--every: there is nothing to read again: give --read"),
 }
