@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 from unittest.mock import patch
@@ -25,6 +26,7 @@ from kinst.rewriter.naming.resolve import resolve
 from kinst.rewriter.rewriting import Source, open_source, plan_of
 from kinst.rewriter.standalone.request import COUNT
 from kinst.runtime.cli import run as kinst_run
+from kinst.runtime.live.room.rooms import may_have_room
 from kinst.targets.probe import parse_probe_name
 from tests.bench.linux import RIVALS, kernel_for_qemu, user_seconds
 from tests.images import CACHE
@@ -147,8 +149,10 @@ def planned(path: Path) -> tuple[int, float]:
     """How many entries of functions are planned as jumps, and seconds of CPU for that."""
     opened = open_source(Source(path))
     resolved = resolve(opened.program, [parse_probe_name("fbt:::entry")])
+    # As for QEMU: beside the image where it may have a room, and without frames for debuggers.
+    wanted = replace(COUNT, has_frames=False, has_room=may_have_room(opened.program.image))
     begun = time.process_time()
-    plan = plan_of(opened, resolved, alone=COUNT)
+    plan = plan_of(opened, resolved, alone=wanted)
     return len(plan.manifest.sites), time.process_time() - begun
 
 
