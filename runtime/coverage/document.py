@@ -3,10 +3,12 @@
 from collections import Counter
 from collections.abc import Iterator
 from enum import Enum
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from kinst.runtime.coverage.call_order import CallOrder
 from kinst.targets.values import dataclass
+
+if TYPE_CHECKING:
+    from kinst.runtime.coverage.call_order import CallOrder  # with numpy, which --help can do without
 
 
 class Granularity(Enum):
@@ -84,7 +86,7 @@ class Coverage:
     runs: int
     images: tuple[CoveredImage, ...]
     outside: int
-    calls: tuple[CallOrder, ...] = ()
+    calls: "tuple[CallOrder, ...]" = ()
     has_order: bool = True
 
     @property
