@@ -170,7 +170,7 @@ class DeferredSites:
         page.asks.value = 0
         if not page.has_rows:
             return number
-        page.was_fetched = True
+        page.fetch()
         return self._frames[number]
 
     def asks(self, number: int) -> int:
@@ -225,8 +225,7 @@ class DeferredSites:
             page = self._pages.setdefault(number, ShadowPage(distances[number], _NO_ROWS, _NO_ROWS))
             if page.text is not None:
                 page.text.forget(self._now["address"][rows])
-            page.plain = unique(np.concatenate([page.plain, rows])) if len(page.plain) else rows
-            page.make_stale()
+            page.join(rows)
         self._remember_hits()
         self._engine.flush_tlb()  # the next fetch must miss: what is executed is elsewhere
 
@@ -255,14 +254,14 @@ class DeferredSites:
     # -- showing -------------------------------------------------------------------------------------------------------
 
     def _show(self, number: int, page: ShadowPage, address: int) -> None:
-        page.is_stale = False
+        page.begin()
         if not page.has_rows:
             return
         content = self._memory.read(number * PAGE, PAGE)
         whole = content + b"".join(around(self._memory, number))
         if whole == page.content:  # written with the same bytes: the shadow and its translation are right
             return
-        page.content = whole
+        page.show(whole)
         is_ours = self._is_ours(number * PAGE - page.distance, content)
         if len(page.rows):
             self._decode(page, is_ours=is_ours)
@@ -309,7 +308,8 @@ class DeferredSites:
         if not len(rows):
             return
         if page.text is None:
-            page.text = PageText(self._loaded.image, number * PAGE - page.distance, self._listed)
+            page.know(PageText(self._loaded.image, number * PAGE - page.distance, self._listed))
+            assert page.text is not None
         records = self._sites.manifest.sites[rows]
         text = self._text(number, page)
         changed = rows[page.text.changed(text, records["address"], records["size"])]
@@ -384,7 +384,7 @@ class DeferredSites:
         pieces = [code[start:end] for start, end in text.ranges.tolist()]
         numbers = text.functions.tolist()
         is_new = np.array([page.noted.get(at) != piece for at, piece in zip(numbers, pieces, strict=True)], np.bool_)
-        page.noted = dict(zip(numbers, pieces, strict=True))
+        page.note(dict(zip(numbers, pieces, strict=True)))
         for number in page.shared:
             page.noted.pop(number, None)
         rows = page.rows[np.isin(self._now["function"][page.rows], text.functions[~is_new], invert=True)]

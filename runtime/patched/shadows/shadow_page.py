@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from kinst.runtime.machine.memory import PhysicalMemory
 from kinst.runtime.patched.shadows.plain_sites import LONGEST, PageText
+from kinst.targets.columns import unique
 from kinst.targets.values import dataclass
 
 PAGE: Final = 4096
@@ -49,6 +50,31 @@ class ShadowPage:
     def make_stale(self) -> None:
         """Let the page be shown again before it is executed."""
         self.is_stale, self.asks.value = True, 1
+
+    def join(self, rows: NDArray[np.intp]) -> None:
+        """Breakpoints of these sites have left memory."""
+        self.plain = unique(np.concatenate([self.plain, rows])) if len(self.plain) else rows
+        self.make_stale()
+
+    def begin(self) -> None:
+        """It is about to be shown."""
+        self.is_stale = False
+
+    def show(self, content: bytes) -> None:
+        """Its shadow is made of this content."""
+        self.content = content
+
+    def fetch(self) -> None:
+        """Its shadow is about to be executed."""
+        self.was_fetched = True
+
+    def note(self, functions: dict[int, bytes]) -> None:
+        """These are the bytes of its functions that were decoded."""
+        self.noted = functions
+
+    def know(self, text: PageText) -> None:
+        """`plain` is looked at with this from now on."""
+        self.text = text
 
     def forget(self) -> None:
         """Let the page be decoded anew before it is executed, even if its bytes are the same."""
