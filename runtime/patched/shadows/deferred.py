@@ -105,11 +105,13 @@ class DeferredSites:
             self._space.watch(self)
 
     @classmethod
-    def are_for(cls, sites: SiteTable, loaded: Loaded, system: System) -> bool:
-        """Whether a guest needs them: it writes to its own code."""
+    def are_for(cls, sites: SiteTable, loaded: Loaded, system: System, *, may_watch: bool) -> bool:
+        """Whether an image needs them: it writes to its own code. One without deferred sites does if pages are watched
+        for no other image so far, nor will be (`may_watch`): there is one watcher."""
         if sites.manifest.is_deferred.any():
             return True
-        return bool(len(sites.manifest.sites)) and system.space.watched.is_free() and writes_while_it_runs(loaded.image)
+        is_free = may_watch and system.space.watched.is_free()
+        return is_free and bool(len(sites.manifest.sites)) and writes_while_it_runs(loaded.image)
 
     def _find_pages(self, rows: NDArray[np.intp]) -> dict[int, ShadowPage]:
         """The pages of listed sites by number, in the order of their sites."""

@@ -385,7 +385,8 @@ def _patched_code(
         return None
     trampolines = trampoline_code(loaded, manifest) if plan is None else plan.trampolines.tobytes()
     code = PatchedCode(Patched(manifest, loaded, trampolines), system, prepared.program, warn)
-    code.begin()
+    others = (one.manifest for one in prepared.beside)
+    code.begin(may_watch=not any(other is not None and other.is_deferred.any() for other in others))
     return code
 
 

@@ -66,8 +66,9 @@ class PatchedCode:
         self._blocks: BlockSites | None = None
         self._deferred: DeferredSites | None = None
 
-    def begin(self, *, has_own: bool = True) -> None:
-        """The image is in memory: add the handlers to the trap path. `has_own`: see `RelocatedCopies`."""
+    def begin(self, *, has_own: bool = True, may_watch: bool = True) -> None:
+        """The image is in memory: add the handlers to the trap path. `has_own`: see `RelocatedCopies`; `may_watch`: see
+        `DeferredSites.are_for`."""
         system, loaded, choice = self._system, self._loaded, self._choice
         self._distances.append(loaded.bias)
         trampolines = moved_trampolines(system, loaded, self.sites.manifest.trampolines[0])
@@ -78,7 +79,7 @@ class PatchedCode:
         system.attach_original(copies.pristine)
         system.trap.dtrace_invop_add(ModeCheck(copies.claim, copies.pristine, system, self._warn).claim)
         self._blocks = None if choice is None else BlockSites(self.sites, choice, loaded, system)
-        if DeferredSites.are_for(self.sites, loaded, system):
+        if DeferredSites.are_for(self.sites, loaded, system, may_watch=may_watch):
             places = self._distances, copies.add
             self._deferred = DeferredSites(self.sites, loaded, system, trampolines, self._blocks, *places)
             system.trap.dtrace_invop_add(self._deferred.claim, self._deferred.at_guests)
