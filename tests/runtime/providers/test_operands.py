@@ -111,6 +111,7 @@ def test_parts_of_amd64_registers(name: str) -> None:
         ("-4@-1", (1 << 64) - 1),
         ("8@#5", 5),
         ("8@[sp, 16]", 0x1234),
+        ("8@[sp, #:lo12:counter+8]", 0x77),
         ("2@[sp, #16]", 0x1234),
         ("8@[sp,-16]", 0x1122_3344_5566_7788),
         ("-1@[sp]", 0xFFFF_FFFF_FFFF_FF80),
