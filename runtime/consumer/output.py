@@ -60,7 +60,15 @@ class Session(Protocol):
 class TextOutput:
     """dtrace's output. `status` is that of the last exit() that was consumed."""
 
-    def __init__(self, output: BinaryIO, errors: TextIO, session: Session, *, console: BinaryIO | None = None) -> None:
+    def __init__(
+        self,
+        output: BinaryIO,
+        errors: TextIO,
+        session: Session,
+        *,
+        console: BinaryIO | None = None,
+        is_asked: bool = True,
+    ) -> None:
         """Nothing is written yet.
 
         Args:
@@ -68,11 +76,13 @@ class TextOutput:
             errors: where errors and drops go.
             session: what is traced.
             console: where the guest's console goes, if not to `output`.
+            is_asked: whether the user gave the clauses. Else output is that of a run without any.
         """
         self.status: int | None = None
         self._stream = OutputStream(output)
         self._errors = errors
         self._clauses = session.clauses
+        self._asked = session.clauses if is_asked else ()
         self._totals = session.totals
         self._symbols = session.symbols
         self._describe = session.probe
@@ -195,7 +205,7 @@ class TextOutput:
             self._console_output.write(data)
         elif self._stream.is_terminal:
             self._live_lines.show(data)
-        elif self._clauses:
+        elif self._asked:
             self._whole_lines.show(data)
         else:  # no records can come between: the console is passed on byte by byte
             self._stream.write_shown(data)
@@ -234,7 +244,7 @@ class TextOutput:
         printa() printed. dtrace does not print how the run ended."""
         self._live_lines.finish()
         self._whole_lines.finish()
-        if self._clauses:
+        if self._asked:
             self._stream.write(b"\n")  # with -q, too, as dtrace(1) does
         for aggregation in self._totals.unprinted():
             for line in self._aggregations.single(aggregation):

@@ -91,4 +91,5 @@ def output_of(form: Format, tracing: Tracing, streams: Streams) -> Consumer:
         from kinst.runtime.tracing.documents import consumer_of  # most runs print text
 
         return consumer_of(form, tracing, streams.output, streams.console)
-    return TextOutput(streams.output, sys.stderr, tracing.tracer, console=streams.console)
+    is_asked = not tracing.request.counts_by_itself
+    return TextOutput(streams.output, sys.stderr, tracing.tracer, console=streams.console, is_asked=is_asked)

@@ -101,6 +101,17 @@ def test_without_clauses_the_console_is_as_it_is() -> None:
     assert recording.finish() == b""
 
 
+def test_clauses_that_nobody_gave_are_not_seen() -> None:
+    recording, written = Recording(), io.BytesIO()
+    session = Session([clause()], recording.totals, recording.options)
+    output = TextOutput(written, io.StringIO(), session, is_asked=False)
+    output.consume([b"login: "])
+    output.flush()
+    assert written.getvalue() == b"login: "
+    output.finish()
+    assert written.getvalue() == b"login: "
+
+
 def test_the_console_elsewhere() -> None:
     written, console = io.BytesIO(), io.BytesIO()
     recording = Recording([clause()])
