@@ -56,7 +56,8 @@ def test_counts_are_those_of_qemus_plugin(name: str, tmp_path: Path) -> None:
     ours = counts(covered(sample, tmp_path / "own.json", "--coverage-of", "instructions"))
     live = covered(sample, tmp_path / "on.json", "--coverage-of", "instructions", "--on", on(sample))
     qemu = plain(sample, tmp_path, [at for function in ours.values() for at in function])
-    timed = ("callout", "clock", "timer", "critical", "interrupt")  # how often timers are late is the host's
+    # How late timers are is the host's; work waits for them, and kmalloc() walks a list that depends on their order.
+    timed = ("callout", "clock", "timer", "critical", "interrupt", "work", "kmalloc", "kfree")
     functions = {one: runs for one, runs in ours.items() if not one.startswith(timed)}
     steady = {one: runs for one, runs in functions.items() if all(qemu[at] == count for at, count in runs.items())}
     assert len(steady) > 40
